@@ -1,0 +1,54 @@
+// Every limit of vestq, with its reason. Hitting one is an error that names the limit and its value.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+
+#include "engine/base/time.h"
+
+namespace vestq::limits {
+
+// --- Names (net/PROTOCOL.md, "Words on the wire") ---
+inline constexpr size_t kQueueNameBytes = 200;  // beanstalkd's tube limit, so that names cross over
+inline constexpr size_t kSpaceBytes = 200;      // part of every READY key
+inline constexpr size_t kWorkerNameBytes = 200;
+inline constexpr size_t kReasonBytes = 4096;  // stored in a job row on each failure
+
+// --- Jobs ---
+inline constexpr uint64_t kJobIdMax = (uint64_t{1} << 53) - 1;  // exact in a JavaScript number
+inline constexpr size_t kPayloadDefaultMax = size_t{1} << 20;
+inline constexpr size_t kPayloadHardMax = size_t{64} << 20;  // beyond it a connection closes
+inline constexpr uint64_t kMemoryPerPayload = 16;            // payload at most memory / 16
+inline constexpr uint32_t kPriorityDefault = 1024;           // beanstalkd's border of "urgent"
+inline constexpr uint32_t kAttemptsDefault = 25;
+inline constexpr uint32_t kAttemptsMax = 1'000'000'000;  // 0 is no limit
+
+// --- Spans ---
+inline constexpr Duration kLeaseDefault = Seconds(30);
+inline constexpr Duration kLeaseMin = Milliseconds(100);
+inline constexpr Duration kLeaseMax = Days(7);
+inline constexpr Duration kDelayMax = Days(36'500);  // a century: fits the 48-bit key time from any start
+inline constexpr Duration kBlockMax = Days(36'500);
+inline constexpr int64_t kKeyTimeMsMax = (int64_t{1} << 48) - 1;  // year 10889; six bytes in every key
+inline constexpr Duration kBackoffMax = Days(365);
+inline constexpr size_t kBackoffListMax = 64;
+
+// --- Leasing ---
+inline constexpr size_t kQueuesPerLease = 64;
+inline constexpr uint32_t kLeaseCountMax = 1000;
+inline constexpr size_t kLeaseReplyBytes = size_t{8} << 20;
+inline constexpr size_t kMaxLeasedDefault = 1'000'000;  // about 150 bytes each in the lease table
+
+// --- Engine ---
+inline constexpr uint16_t kLanesDefault = 16;
+inline constexpr uint16_t kLanesMax = 1024;
+inline constexpr uint16_t kCoresMax = 64;
+inline constexpr uint64_t kMemoryDefault = uint64_t{256} << 20;
+inline constexpr uint64_t kMemoryMin = uint64_t{16} << 20;
+inline constexpr size_t kIdBlock = 16384;            // ids a core takes at a time
+inline constexpr size_t kBatchBytes = 256 << 10;     // a written group grows to about this
+inline constexpr size_t kWindowJobs = 1024;          // ready jobs kept in memory a zone and lane
+inline constexpr size_t kSliceJobs = 512;            // jobs moved a turn by vesting, expiry and refill
+inline constexpr size_t kQueuesMax = 1'000'000;      // interned names in memory
+
+}  // namespace vestq::limits

@@ -1,0 +1,57 @@
+// The check of the write-ahead logs before opening (design: "Opening").
+//
+// RocksDB's point-in-time recovery opens after any honest power cut but is silent after a bit flip, and the strict modes
+// refuse honest cuts. So every written group carries a vouching record: the last sequence known durable when it was made
+// (keycodec::VouchValue). Before opening, the live logs are read here, checked for checksums and for sequence contiguity
+// across files. At the first break: if any readable record anywhere vouches for something at or beyond the break,
+// acknowledged changes are missing: stop. Otherwise it is an honest torn tail: the logs' tails are copied aside and cut,
+// and RocksDB opens point-in-time.
+//
+// Reads RocksDB's log format (db/log_format.h: 32 KiB blocks, CRC32C, recyclable headers, zstd-compressed logs). Offline;
+// blocks; memory bounded by the largest record.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "engine/base/ids.h"
+#include "engine/base/result.h"
+
+namespace rocksdb {
+class FileSystem;
+}
+
+namespace vestq {
+
+// Where the readable part of the logs ends.
+struct WalBreak {
+  uint64_t log_number = 0;
+  uint64_t offset = 0;      // of the first byte that is not part of a good record
+  std::string what;         // "checksum mismatch", "record cut short", "sequence gap 812 -> 900" ...
+};
+
+struct WalVerdict {
+  enum class Kind : uint8_t {
+    kWhole,     // every record reads and the sequences follow on
+    kTornTail,  // honest: nothing that was vouched for is missing
+    kLoss,      // acknowledged changes are missing
+  };
+  Kind kind = Kind::kWhole;
+  Sequence last_good;      // last sequence before the break
+  Sequence vouched;        // greatest sequence that any readable record vouches for
+  WalBreak first_break;    // unless kWhole
+  uint64_t bytes_beyond = 0;  // bytes after the break, over all logs
+  std::vector<uint64_t> logs;  // live logs, ascending
+};
+
+// Reads the logs with these numbers (ascending) in `directory`. `flushed` is the greatest sequence that table files are
+// known to hold (0 when unknown): records at or below it need not be there. A log that is missing is a break.
+[[nodiscard]] Result<WalVerdict> CheckLogs(rocksdb::FileSystem* fs, const std::string& directory,
+                                           const std::vector<uint64_t>& logs, Sequence flushed);
+
+// Copies what lies beyond the break into `directory`/torn-<number>-<offset> and cuts the logs there (later logs whole).
+// Synced before it returns.
+Error CutTornTail(rocksdb::FileSystem* fs, const std::string& directory, const WalVerdict& verdict);
+
+}  // namespace vestq

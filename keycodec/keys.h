@@ -1,0 +1,144 @@
+// Keys of the ordered store. Byte order equals tuple order (KEY-1): fixed-width fields are big-endian, a space is
+// escaped and terminated. The byte tables stand in keycodec/FORMAT.md. Pure: no clock, no store, no threads.
+//
+// The vesting family holds one key per live job (JOB-1), in one of three ranges a lane:
+//
+//   SCHEDULED  lane 10 clock time id                       vests at `time`, by engine or by wall clock
+//   READY      lane 20 queue incarnation order space ...   vested: (priority, enqueued, id) or (time, priority, id)
+//   LEASED     lane 30 deadline id                         claimed: the deadline is the vesting time
+//
+// The job family holds (lane, id) -> header and payload. The rows family (default column family) holds everything that
+// is overwritten, by a one-letter prefix.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+
+#include "engine/base/ids.h"
+#include "engine/base/result.h"
+
+namespace vestq::keycodec {
+
+// Persisted; never renumber.
+enum class Range : uint8_t { kScheduled = 0x10, kReady = 0x20, kLeased = 0x30 };
+// Which clock a SCHEDULED time belongs to. Persisted; never renumber.
+enum class Clock : uint8_t { kEngine = 1, kWall = 2 };
+// How READY jobs of a space are ordered. Persisted; never renumber.
+enum class Order : uint8_t { kPriority = 1, kTime = 2 };
+
+// (queue, space) in one life of the queue.
+struct Zone {
+  QueueId queue;
+  Incarnation incarnation;
+  Order order = Order::kPriority;
+  std::string space;
+  bool operator==(const Zone&) const = default;
+};
+
+// Where a READY job stands in its zone. Comparison follows the zone's order (KEY-1), see ReadyRankLess.
+struct ReadyRank {
+  uint32_t priority = 0;
+  int64_t time_ms = 0;  // order priority: engine time of the enqueue; order time: engine time of the vesting
+  JobId id;
+  bool operator==(const ReadyRank&) const = default;
+};
+// Tuple order: (priority, time, id) for Order::kPriority, (time, priority, id) for Order::kTime.
+[[nodiscard]] bool ReadyRankLess(Order order, const ReadyRank& a, const ReadyRank& b);
+
+struct ScheduledKey {
+  LaneId lane;
+  Clock clock = Clock::kEngine;
+  int64_t time_ms = 0;
+  JobId id;
+  bool operator==(const ScheduledKey&) const = default;
+};
+
+struct ReadyKey {
+  LaneId lane;
+  Zone zone;
+  ReadyRank rank;
+  bool operator==(const ReadyKey&) const = default;
+};
+
+struct LeasedKey {
+  LaneId lane;
+  int64_t deadline_ms = 0;
+  JobId id;
+  bool operator==(const LeasedKey&) const = default;
+};
+
+// Sizes in bytes of the fields (see FORMAT.md).
+inline constexpr size_t kLaneBytes = 2;
+inline constexpr size_t kTimeBytes = 6;
+inline constexpr size_t kIdBytes = 7;
+
+// Appends the encoded key to *out. REQUIRES: times in 0 .. limits::kKeyTimeMsMax, id below 2^53, space at most
+// limits::kSpaceBytes. Never fails.
+void AppendScheduledKey(LaneId lane, Clock clock, int64_t time_ms, JobId id, std::string* out);
+void AppendReadyKey(LaneId lane, QueueId queue, Incarnation incarnation, Order order, std::string_view space,
+                    const ReadyRank& rank, std::string* out);
+void AppendLeasedKey(LaneId lane, int64_t deadline_ms, JobId id, std::string* out);
+std::string Encode(const ScheduledKey& key);
+std::string Encode(const ReadyKey& key);
+std::string Encode(const LeasedKey& key);
+
+// The range that any vesting key stands in. Errors: kCorruption.
+[[nodiscard]] Result<Range> RangeOf(std::string_view key);
+// Decode a whole key of that range, nothing may be left over. Errors: kCorruption, naming the field.
+[[nodiscard]] Result<ScheduledKey> DecodeScheduledKey(std::string_view key);
+[[nodiscard]] Result<ReadyKey> DecodeReadyKey(std::string_view key);
+[[nodiscard]] Result<LeasedKey> DecodeLeasedKey(std::string_view key);
+
+// Scan bounds, [lower, upper). A prefix's upper bound is the next prefix of the same length.
+void AppendRangePrefix(LaneId lane, Range range, std::string* out);
+void AppendScheduledPrefix(LaneId lane, Clock clock, std::string* out);
+// All READY keys of the zone start with this; upper bound: PrefixSuccessor of it.
+void AppendZonePrefix(LaneId lane, QueueId queue, Incarnation incarnation, Order order, std::string_view space,
+                      std::string* out);
+void AppendQueuePrefix(LaneId lane, QueueId queue, std::string* out);
+// The zone of a READY key, and the length of its zone prefix, without decoding the rank.
+[[nodiscard]] Result<size_t> ZonePrefixLength(std::string_view ready_key);
+// The smallest string greater than every string that starts with `prefix`; empty when there is none (all FF).
+[[nodiscard]] std::string PrefixSuccessor(std::string_view prefix);
+
+// The job family: lane, id.
+void AppendJobKey(LaneId lane, JobId id, std::string* out);
+[[nodiscard]] Result<JobId> DecodeJobKey(std::string_view key);
+
+// The rows family. Prefix letters are persisted; never reuse one.
+//   s name              settings: format, lanes, epoch, ids ...
+//   k slot              clock, one per core slot
+//   q name              a queue: number, incarnation, options
+//   c slot queue        counters, only the sum over slots means something
+//   j lane id           job row: where a job stands when its header does not tell
+//   d queue incarnation time id     dead letter
+std::string SettingKey(std::string_view name);
+std::string ClockKey(uint16_t slot);
+std::string QueueKey(std::string_view name);
+std::string CounterKey(uint16_t slot, QueueId queue);
+std::string JobRowKey(LaneId lane, JobId id);
+std::string DeadKey(QueueId queue, Incarnation incarnation, int64_t time_ms, JobId id);
+
+struct CounterRowKey {
+  uint16_t slot = 0;
+  QueueId queue;
+};
+struct DeadRowKey {
+  QueueId queue;
+  Incarnation incarnation;
+  int64_t time_ms = 0;
+  JobId id;
+};
+[[nodiscard]] Result<std::string> DecodeQueueKey(std::string_view key);  // the name
+[[nodiscard]] Result<uint16_t> DecodeClockKey(std::string_view key);
+[[nodiscard]] Result<CounterRowKey> DecodeCounterKey(std::string_view key);
+[[nodiscard]] Result<std::pair<LaneId, JobId>> DecodeJobRowKey(std::string_view key);
+[[nodiscard]] Result<DeadRowKey> DecodeDeadKey(std::string_view key);
+
+// The lane that owns a non-empty space's fairness: XXH3 of (queue name, space) modulo lanes. Persisted by effect:
+// never change.
+[[nodiscard]] LaneId LaneOfSpace(std::string_view queue_name, std::string_view space, uint16_t lanes);
+
+}  // namespace vestq::keycodec
