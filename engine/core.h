@@ -1,0 +1,66 @@
+// A core: the single-threaded owner of some lanes, and of the requests that start on it.
+//
+// Everything that touches a lane's jobs runs on its owner (LANE-1). A core takes requests from its own thread (Start)
+// and messages from other cores (bounded single-producer single-consumer rings), works on them, and at the end of a turn
+// submits one batch with all changes; only then do messages caused by that batch leave (CORE-1). Answers leave when
+// their ticket is as durable as the mode asks (CORE-2). All functions are called from the owning thread unless they say
+// otherwise; none blocks on the disk.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+
+#include "engine/base/ids.h"
+#include "engine/base/time.h"
+#include "engine/request.h"
+
+namespace vestq {
+
+struct EngineShared;
+
+class Core {
+ public:
+  Core(EngineShared* shared, CoreId id);
+  ~Core();
+  Core(const Core&) = delete;
+  Core& operator=(const Core&) = delete;
+
+  CoreId id() const;
+
+  // Takes a request. It may be carried out at once, in this call, or on another core later; requests for the same owner
+  // started in an order are carried out in that order. `request->done` is called from a later Turn.
+  void Start(Request* request);
+
+  // True when a request started now would be carried out before Start returns, or behind every earlier one of its
+  // caller: nothing that started here with `owner_hint` other than this core is still unexecuted. See Executed.
+  // Number of requests started here and not yet carried out by their owner (waiting LEASEs not counted).
+  uint64_t unexecuted() const;
+
+  // Ends a waiting LEASE (the client has gone, or was unblocked): `done` comes with no jobs, or with jobs when it was
+  // too late. Does nothing for one that is done.
+  void Abandon(LeaseRequest* request);
+
+  // One round: messages, results of reads, due times, then submits the batch and completes what can be answered.
+  // Returns true when there is more to do at once.
+  bool Turn();
+
+  // How long the core may sleep when nobody wakes it: until its next due time; Duration::Max() for ever.
+  Duration UntilDue() const;
+
+  // Sleeping. The owner calls PrepareSleep; when it returns true it may sleep until woken or UntilDue; then
+  // EndSleep. Another thread that has something for this core calls the function given here, once a sleep, from any
+  // thread. A store-load fence stands on both sides, so no wake-up is lost (CORE-3).
+  void set_wake(void (*wake)(void* context), void* context);
+  bool PrepareSleep();
+  void EndSleep();
+
+  // True when requests wait for the disk, so that a caller may prefer to spin or to sleep briefly.
+  bool awaiting_durable() const;
+
+ private:
+  friend class Engine;
+  struct Impl;
+  std::unique_ptr<Impl> impl_;
+};
+
+}  // namespace vestq

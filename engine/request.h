@@ -1,0 +1,188 @@
+// Operations on jobs, as objects that travel between cores.
+//
+// A caller fills one in, hands it to `Core::Start` of the core whose thread it is on, and gets it back through `done`, on
+// the same thread, never from inside Start: with `error` set, or with its outputs, once everything the answer rests on is
+// as durable as the engine's mode promises. The caller owns the object and keeps it alive and unchanged until `done`
+// (LeaseRequest: Core::Abandon ends a waiting one early). Names and sizes must have been checked against limits.h
+// (Validate), times are resolved by the engine's clock.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "engine/base/ids.h"
+#include "engine/base/limits.h"
+#include "engine/base/result.h"
+#include "engine/base/time.h"
+
+namespace vestq {
+
+enum class RequestKind : uint8_t {
+  kEnqueue, kLease, kRenew, kComplete, kFail, kRelease, kCancel, kJob, kQueueStats,
+};
+
+// What a worker holds: proves the claim `fence` of job `id`. Void once the lease is over (LEASE-2).
+struct Receipt {
+  JobId id;
+  Fence fence;
+  bool operator==(const Receipt&) const = default;
+  // "id.epoch.claim", decimal; at most 60 bytes.
+  std::string ToString() const;
+  // kSyntax when it is not of that form.
+  static Result<Receipt> Parse(std::string_view text);
+};
+
+struct Request {
+  explicit Request(RequestKind k) : kind(k) {}
+  virtual ~Request() = default;
+  Request(const Request&) = delete;
+  Request& operator=(const Request&) = delete;
+
+  const RequestKind kind;
+  // Set by the caller.
+  void (*done)(Request* request, void* context) = nullptr;
+  void* context = nullptr;
+  // Set when done.
+  Error error;
+
+  // The engine's, while it is under way.
+  CoreId origin;
+  Ticket ticket;             // newest batch the answer rests on
+  uint8_t stage = 0;         // of a request that takes several turns
+  Request* next = nullptr;   // intrusive lists
+};
+
+// ENQUEUE. Outputs: id.
+struct EnqueueRequest : Request {
+  EnqueueRequest() : Request(RequestKind::kEnqueue) {}
+  std::string queue;
+  std::string space;
+  std::string payload;
+  uint32_t priority = limits::kPriorityDefault;
+  // When it vests: at once, after `delay` (engine time), or at wall time `at`.
+  enum class When : uint8_t { kNow, kDelay, kAt } when = When::kNow;
+  Duration delay;
+  WallTime at;
+  bool attempts_set = false;
+  uint32_t attempts = 0;  // 0: no limit
+  std::string backoff;    // encoded (lease/backoff.h); empty: the queue's default
+  Duration lease;         // 0: the queue's default
+
+  JobId id;
+};
+
+struct LeasedJob {
+  Receipt receipt;
+  std::string_view queue;  // of the registry; lives as long as the engine
+  std::string space;
+  std::shared_ptr<const std::string> record;  // keeps `payload` alive
+  std::string_view payload;
+  uint32_t attempt = 0;
+  uint32_t attempts = 0;  // 0: no limit
+  uint32_t priority = 0;
+  WallTime enqueued;
+  Duration lease_left;
+  WallTime deadline;
+};
+
+// LEASE. Outputs: jobs; none, without an error, when there was nothing to lease within `block`.
+struct LeaseRequest : Request {
+  LeaseRequest() : Request(RequestKind::kLease) {}
+  std::vector<std::string> queues;  // 1 .. limits::kQueuesPerLease, served in this order
+  uint32_t count = 1;
+  bool wait = false;
+  Duration block;       // 0 with wait: for ever
+  Duration lease;       // 0: the job's, else the queue's
+  std::string worker;
+
+  std::vector<LeasedJob> jobs;
+
+  // The engine's.
+  uint64_t started_ns = 0;
+  size_t reply_bytes = 0;
+  MonoTime wait_until;
+  uint64_t wait_order = 0;   // place among this core's waiters
+  bool waiting = false;
+  bool abandoned = false;
+  std::vector<CoreId> tried;
+  std::vector<struct CoreQueue*> waiting_in;
+};
+
+// RENEW. Outputs: left.
+struct RenewRequest : Request {
+  RenewRequest() : Request(RequestKind::kRenew) {}
+  Receipt receipt;
+  Duration lease;  // 0: the length last granted
+  Duration left;
+};
+
+struct CompleteRequest : Request {
+  CompleteRequest() : Request(RequestKind::kComplete) {}
+  Receipt receipt;
+};
+
+// FAIL. Outputs: dead, retry_in.
+struct FailRequest : Request {
+  FailRequest() : Request(RequestKind::kFail) {}
+  Receipt receipt;
+  std::string reason;
+  bool delay_set = false;
+  Duration delay;      // replaces the back-off, never the limit
+  bool to_dead = false;
+
+  bool dead = false;
+  Duration retry_in;
+};
+
+// RELEASE: given back, the attempt is not used.
+struct ReleaseRequest : Request {
+  ReleaseRequest() : Request(RequestKind::kRelease) {}
+  Receipt receipt;
+  Duration delay;
+  bool priority_set = false;
+  uint32_t priority = 0;
+};
+
+// CANCEL. Outputs: cancelled (false: no such unfinished or dead job).
+struct CancelRequest : Request {
+  CancelRequest() : Request(RequestKind::kCancel) {}
+  JobId id;
+  bool cancelled = false;
+};
+
+enum class JobState : uint8_t { kGone, kScheduled, kReady, kLeased, kDead, kWaiting, kDone };
+[[nodiscard]] std::string_view JobStateName(JobState state);  // "scheduled", ...
+
+// JOB. Outputs: state (kGone: no such job) and the rest.
+struct JobRequest : Request {
+  JobRequest() : Request(RequestKind::kJob) {}
+  JobId id;
+  bool want_payload = false;
+
+  JobState state = JobState::kGone;
+  std::string queue;
+  std::string space;
+  uint32_t priority = 0;
+  uint32_t attempt = 0;
+  uint32_t attempts = 0;
+  WallTime enqueued;
+  Duration vests_in;    // kScheduled
+  Duration lease_left;  // kLeased
+  std::string worker;   // kLeased
+  std::string last_error;
+  std::string reason;  // kDead
+  uint64_t size = 0;   // payload bytes
+  std::string payload;
+};
+
+struct QueueCounts {
+  std::string name;
+  int64_t ready = 0, scheduled = 0, leased = 0, dead = 0, waiting = 0, bytes = 0;
+  int64_t enqueued = 0, leases = 0, completed = 0, failed = 0, released = 0, expired = 0, died = 0, cancelled = 0;
+  uint64_t waiters = 0;  // blocked LEASEs
+};
+
+}  // namespace vestq
