@@ -27,14 +27,13 @@ class Core {
 
   CoreId id() const;
 
-  // Takes a request. It may be carried out at once, in this call, or on another core later; requests for the same owner
-  // started in an order are carried out in that order. `request->done` is called from a later Turn.
+  // Takes a request. It may be carried out at once, in this call, or later, here or on another core; requests of one
+  // stream are carried out in the order they were started. `request->done` is called from a later Turn.
   void Start(Request* request);
 
-  // True when a request started now would be carried out before Start returns, or behind every earlier one of its
-  // caller: nothing that started here with `owner_hint` other than this core is still unexecuted. See Executed.
-  // Number of requests started here and not yet carried out by their owner (waiting LEASEs not counted).
-  uint64_t unexecuted() const;
+  // The stream's caller has gone: requests still held back are done with kShutdown and never carried out; those under way
+  // are done as usual; a waiting LEASE of it is abandoned.
+  void DropStream(Stream* stream);
 
   // Ends a waiting LEASE (the client has gone, or was unblocked): `done` comes with no jobs, or with jobs when it was
   // too late. Does nothing for one that is done.

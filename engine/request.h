@@ -35,6 +35,17 @@ struct Receipt {
   static Result<Receipt> Parse(std::string_view text);
 };
 
+struct Request;
+
+// One caller's order: requests of a stream are carried out in the order they were started (a connection is a stream). A
+// LEASE that waits holds up those behind it. Owned by the caller's thread; outlives its requests.
+struct Stream {
+  uint32_t running = 0;  // started, not yet carried out
+  CoreId owner;          // of the running ones: more for the same owner may follow at once, its ring keeps the order
+  Request* head = nullptr;  // held back until the running ones are carried out
+  Request* tail = nullptr;
+};
+
 struct Request {
   explicit Request(RequestKind k) : kind(k) {}
   virtual ~Request() = default;
@@ -45,6 +56,7 @@ struct Request {
   // Set by the caller.
   void (*done)(Request* request, void* context) = nullptr;
   void* context = nullptr;
+  Stream* stream = nullptr;  // nullptr: in no order with others
   // Set when done.
   Error error;
 
@@ -52,6 +64,7 @@ struct Request {
   CoreId origin;
   Ticket ticket;             // newest batch the answer rests on
   uint8_t stage = 0;         // of a request that takes several turns
+  bool executed = false;     // carried out by its owner
   Request* next = nullptr;   // intrusive lists
 };
 

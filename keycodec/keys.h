@@ -98,7 +98,7 @@ void AppendScheduledPrefix(LaneId lane, Clock clock, std::string* out);
 void AppendZonePrefix(LaneId lane, QueueId queue, Incarnation incarnation, Order order, std::string_view space,
                       std::string* out);
 void AppendQueuePrefix(LaneId lane, QueueId queue, std::string* out);
-// The zone of a READY key, and the length of its zone prefix, without decoding the rank.
+// The length of a READY key's zone prefix, without looking at the rank (which may be missing). Errors: kCorruption.
 [[nodiscard]] Result<size_t> ZonePrefixLength(std::string_view ready_key);
 // The smallest string greater than every string that starts with `prefix`; empty when there is none (all FF).
 [[nodiscard]] std::string PrefixSuccessor(std::string_view prefix);
@@ -138,7 +138,7 @@ struct DeadRowKey {
 [[nodiscard]] Result<DeadRowKey> DecodeDeadKey(std::string_view key);
 
 // The lane that owns a non-empty space's fairness: XXH3 of (queue name, space) modulo lanes. Persisted by effect:
-// never change.
+// never change. REQUIRES: a name of at most limits::kQueueNameBytes, lanes > 0. `space` may also be a unique key.
 [[nodiscard]] LaneId LaneOfSpace(std::string_view queue_name, std::string_view space, uint16_t lanes);
 
 }  // namespace vestq::keycodec

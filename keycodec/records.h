@@ -27,6 +27,8 @@ enum JobFlags : uint32_t {
   kFlagParent = 1u << 4,   // other jobs wait for it
   kFlagExpire = 1u << 5,   // EXPIRE given
 };
+// All of the above; another bit is refused in decoding and a bug in encoding. Raise it with every flag that is added.
+inline constexpr uint32_t kFlagsKnown = (kFlagExpire << 1) - 1;
 
 // Value of a READY key.
 struct ReadyValue {
@@ -143,7 +145,9 @@ struct VouchValue {
   bool operator==(const VouchValue&) const = default;
 };
 
-// Append the encoded value to *out. For a job record the payload is appended after the header.
+// Append the encoded value to *out. For a job record the payload is appended after the header. REQUIRES: times and
+// spans in 0 .. limits::kKeyTimeMsMax, spaces at most limits::kSpaceBytes, flags within kFlagsKnown. The length of
+// free text (worker, reason, checkpoint ...) is the caller's to limit. Never fails.
 void Append(const ReadyValue& value, std::string* out);
 void Append(const ScheduledValue& value, std::string* out);
 void Append(const LeasedValue& value, std::string* out);
