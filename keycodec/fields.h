@@ -1,4 +1,5 @@
-// The fields that several keys and values share, written and checked in one place. Internal to keycodec.
+// The fields that several keys and values share, written and checked in one place. Internal to
+// keycodec.
 #pragma once
 
 #include <cstddef>

@@ -27,8 +27,8 @@ void PutRangePrefix(LaneId lane, Range range, Writer<N>* writer) {
   writer->Byte(static_cast<uint8_t>(range));
 }
 
-// 00 becomes 00 FF, and 00 01 ends the space, so that a space sorts before its own continuations (KEY-1) and no
-// encoded space is the beginning of another (KEY-3).
+// 00 becomes 00 FF, and 00 01 ends the space, so that a space sorts before its own continuations
+// (KEY-1) and no encoded space is the beginning of another (KEY-3).
 template <size_t N>
 void PutSpace(std::string_view space, Writer<N>* writer) {
   CHECK(space.size() <= limits::kSpaceBytes, "a space is at most kSpaceBytes long");

@@ -1,14 +1,16 @@
-// Keys of the ordered store. Byte order equals tuple order (KEY-1): fixed-width fields are big-endian, a space is
-// escaped and terminated. The byte tables stand in keycodec/FORMAT.md. Pure: no clock, no store, no threads.
+// Keys of the ordered store. Byte order equals tuple order (KEY-1): fixed-width fields are
+// big-endian, a space is escaped and terminated. The byte tables stand in keycodec/FORMAT.md. Pure:
+// no clock, no store, no threads.
 //
 // The vesting family holds one key per live job (JOB-1), in one of three ranges a lane:
 //
-//   SCHEDULED  lane 10 clock time id                       vests at `time`, by engine or by wall clock
-//   READY      lane 20 queue incarnation order space ...   vested: (priority, enqueued, id) or (time, priority, id)
-//   LEASED     lane 30 deadline id                         claimed: the deadline is the vesting time
+//   SCHEDULED  lane 10 clock time id                      vests at `time`, engine or wall clock
+//   READY      lane 20 queue incarnation order space ...  vested: (priority, enqueued, id), or
+//                                                         (time, priority, id) by order time
+//   LEASED     lane 30 deadline id                        claimed: the deadline is its vesting time
 //
-// The job family holds (lane, id) -> header and payload. The rows family (default column family) holds everything that
-// is overwritten, by a one-letter prefix.
+// The job family holds (lane, id) -> header and payload. The rows family (default column family)
+// holds everything that is overwritten, by a one-letter prefix.
 #pragma once
 
 #include <cstdint>
@@ -37,10 +39,12 @@ struct Zone {
   bool operator==(const Zone&) const = default;
 };
 
-// Where a READY job stands in its zone. Comparison follows the zone's order (KEY-1), see ReadyRankLess.
+// Where a READY job stands in its zone. Comparison follows the zone's order (KEY-1), see
+// ReadyRankLess.
 struct ReadyRank {
   uint32_t priority = 0;
-  int64_t time_ms = 0;  // order priority: engine time of the enqueue; order time: engine time of the vesting
+  // Order priority: engine time of the enqueue. Order time: engine time of the vesting.
+  int64_t time_ms = 0;
   JobId id;
   bool operator==(const ReadyRank&) const = default;
 };
@@ -74,11 +78,11 @@ inline constexpr size_t kLaneBytes = 2;
 inline constexpr size_t kTimeBytes = 6;
 inline constexpr size_t kIdBytes = 7;
 
-// Appends the encoded key to *out. REQUIRES: times in 0 .. limits::kKeyTimeMsMax, id below 2^53, space at most
-// limits::kSpaceBytes. Never fails.
+// Appends the encoded key to *out. REQUIRES: times in 0 .. limits::kKeyTimeMsMax, id below 2^53,
+// space at most limits::kSpaceBytes. Never fails.
 void AppendScheduledKey(LaneId lane, Clock clock, int64_t time_ms, JobId id, std::string* out);
-void AppendReadyKey(LaneId lane, QueueId queue, Incarnation incarnation, Order order, std::string_view space,
-                    const ReadyRank& rank, std::string* out);
+void AppendReadyKey(LaneId lane, QueueId queue, Incarnation incarnation, Order order,
+                    std::string_view space, const ReadyRank& rank, std::string* out);
 void AppendLeasedKey(LaneId lane, int64_t deadline_ms, JobId id, std::string* out);
 std::string Encode(const ScheduledKey& key);
 std::string Encode(const ReadyKey& key);
@@ -86,7 +90,8 @@ std::string Encode(const LeasedKey& key);
 
 // The range that any vesting key stands in. Errors: kCorruption.
 [[nodiscard]] Result<Range> RangeOf(std::string_view key);
-// Decode a whole key of that range, nothing may be left over. Errors: kCorruption, naming the field.
+// Decode a whole key of that range, nothing may be left over. Errors: kCorruption, naming the
+// field.
 [[nodiscard]] Result<ScheduledKey> DecodeScheduledKey(std::string_view key);
 [[nodiscard]] Result<ReadyKey> DecodeReadyKey(std::string_view key);
 [[nodiscard]] Result<LeasedKey> DecodeLeasedKey(std::string_view key);
@@ -95,12 +100,14 @@ std::string Encode(const LeasedKey& key);
 void AppendRangePrefix(LaneId lane, Range range, std::string* out);
 void AppendScheduledPrefix(LaneId lane, Clock clock, std::string* out);
 // All READY keys of the zone start with this; upper bound: PrefixSuccessor of it.
-void AppendZonePrefix(LaneId lane, QueueId queue, Incarnation incarnation, Order order, std::string_view space,
-                      std::string* out);
+void AppendZonePrefix(LaneId lane, QueueId queue, Incarnation incarnation, Order order,
+                      std::string_view space, std::string* out);
 void AppendQueuePrefix(LaneId lane, QueueId queue, std::string* out);
-// The length of a READY key's zone prefix, without looking at the rank (which may be missing). Errors: kCorruption.
+// The length of a READY key's zone prefix, without looking at the rank (which may be missing).
+// Errors: kCorruption.
 [[nodiscard]] Result<size_t> ZonePrefixLength(std::string_view ready_key);
-// The smallest string greater than every string that starts with `prefix`; empty when there is none (all FF).
+// The smallest string greater than every string that starts with `prefix`; empty when there is
+// none (all FF).
 [[nodiscard]] std::string PrefixSuccessor(std::string_view prefix);
 
 // The job family: lane, id.
@@ -137,8 +144,10 @@ struct DeadRowKey {
 [[nodiscard]] Result<std::pair<LaneId, JobId>> DecodeJobRowKey(std::string_view key);
 [[nodiscard]] Result<DeadRowKey> DecodeDeadKey(std::string_view key);
 
-// The lane that owns a non-empty space's fairness: XXH3 of (queue name, space) modulo lanes. Persisted by effect:
-// never change. REQUIRES: a name of at most limits::kQueueNameBytes, lanes > 0. `space` may also be a unique key.
-[[nodiscard]] LaneId LaneOfSpace(std::string_view queue_name, std::string_view space, uint16_t lanes);
+// The lane that owns a non-empty space's fairness: XXH3 of (queue name, space) modulo lanes.
+// Persisted by effect: never change. REQUIRES: a name of at most limits::kQueueNameBytes, at least
+// one lane. `space` may also be a unique key.
+[[nodiscard]] LaneId LaneOfSpace(std::string_view queue_name, std::string_view space,
+                                 uint16_t lanes);
 
 }  // namespace vestq::keycodec

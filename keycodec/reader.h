@@ -1,8 +1,9 @@
 // A checked cursor over encoded bytes, the other side of Writer. Internal to keycodec.
 //
-// The first failure sticks: it empties the cursor, every later read gives a harmless value, and Finish tells what and
-// where it was. So a decoder is a straight list of reads and has one exit. It never reads outside the bytes and never
-// allocates by a length it was told; only an error's text allocates.
+// The first failure sticks: it empties the cursor, every later read gives a harmless value, and
+// Finish tells what and where it was. So a decoder is a straight list of reads and has one exit. It
+// never reads outside the bytes and never allocates by a length it was told; only an error's text
+// allocates.
 #pragma once
 
 #include <cstddef>

@@ -11,15 +11,16 @@
 namespace vestq::keycodec {
 namespace {
 
-// The version byte of every value. A new version of one value is a new constant beside this one (FORMAT.md).
+// The version byte of every value. A new version of one value is a new constant beside this one
+// (FORMAT.md).
 constexpr uint8_t kVersion = 1;
 
 // Largest sizes, for Writer.
-constexpr size_t kZoneBytesMax =
-    2 * kVarint32Bytes + 1 + kVarint16Bytes + limits::kSpaceBytes;  // queue, incarnation, order, space
+constexpr size_t kZoneBytesMax = 2 * kVarint32Bytes + 1 + kVarint16Bytes +
+                                 limits::kSpaceBytes;  // queue, incarnation, order, space
 
-// Tagged fields of a job header. Persisted; never renumber, never reuse. Even: a reader that does not know it must
-// refuse the value. Odd: it may skip it.
+// Tagged fields of a job header. Persisted; never renumber, never reuse. Even: a reader that does
+// not know it must refuse the value. Odd: it may skip it.
 constexpr uint64_t kTagEnd = 0;
 constexpr uint64_t kTagLease = 2;
 constexpr uint64_t kTagBackoff = 4;
@@ -76,7 +77,8 @@ void ReadZone(Reader* reader, Zone* zone) {
   zone->space = reader->Prefixed("space", limits::kSpaceBytes);
 }
 
-// Reads tagged fields to their end, in rising order. `known(tag, bytes)` takes a field and says whether it knew it.
+// Reads tagged fields to their end, in rising order. `known(tag, bytes)` takes a field and says
+// whether it knew it.
 template <typename Known>
 void ReadTagged(Reader* reader, Known&& known) {
   uint64_t previous = 0;
@@ -305,7 +307,8 @@ void Append(const CounterValue& value, std::string* out) {
   writer.AppendTo(out);
 }
 
-// Fewer counters than are known were written by an older vestq: the rest is 0. More are a newer one's.
+// Fewer counters than are known were written by an older vestq: the rest is 0. More are a newer
+// one's.
 Result<CounterValue> DecodeCounterValue(std::string_view bytes) {
   Reader reader("counters", bytes);
   CounterValue out;

@@ -1,8 +1,10 @@
-// Values of the ordered store. Each starts with a version byte; integers are LEB128 varints, signed ones zigzag;
-// strings are length-prefixed. Byte tables and how to change them: keycodec/FORMAT.md. Pure.
+// Values of the ordered store. Each starts with a version byte; integers are LEB128 varints, signed
+// ones zigzag; strings are length-prefixed. Byte tables and how to change them: keycodec/FORMAT.md.
+// Pure.
 //
-// Decoding checks everything (lengths, ranges, enum values, nothing left over) and allocates nothing larger than the
-// input. Errors: kCorruption for bytes that are damaged, kUnsupported for a newer version.
+// Decoding checks everything (lengths, ranges, enum values, nothing left over) and allocates
+// nothing larger than the input. Errors: kCorruption for bytes that are damaged, kUnsupported for a
+// newer version.
 #pragma once
 
 #include <array>
@@ -27,7 +29,8 @@ enum JobFlags : uint32_t {
   kFlagParent = 1u << 4,   // other jobs wait for it
   kFlagExpire = 1u << 5,   // EXPIRE given
 };
-// All of the above; another bit is refused in decoding and a bug in encoding. Raise it with every flag that is added.
+// All of the above; another bit is refused in decoding and a bug in encoding. Raise it with every
+// flag that is added.
 inline constexpr uint32_t kFlagsKnown = (kFlagExpire << 1) - 1;
 
 // Value of a READY key.
@@ -50,7 +53,7 @@ struct ScheduledValue {
 // Value of a LEASED key: enough to expire, and to rebuild the lease table, without reading the job.
 struct LeasedValue {
   uint32_t flags = 0;
-  uint32_t attempt = 0;      // this delivery included
+  uint32_t attempt = 0;       // this delivery included
   uint32_t attempts_max = 0;  // 0: no limit
   Zone zone;
   uint32_t priority = 0;
@@ -108,11 +111,23 @@ struct DeadValue {
   bool operator==(const DeadValue&) const = default;
 };
 
-// Counters of one queue in one core slot: deltas that only mean something summed over the slots, hence signed.
-// Persisted order; append only.
+// Counters of one queue in one core slot: deltas that only mean something summed over the slots,
+// hence signed. Persisted order; append only.
 enum class Counter : uint8_t {
-  kReady = 0, kScheduled, kLeased, kDead, kWaiting, kBytes,
-  kEnqueued, kLeases, kCompleted, kFailed, kReleased, kExpired, kDied, kCancelled,
+  kReady = 0,
+  kScheduled,
+  kLeased,
+  kDead,
+  kWaiting,
+  kBytes,
+  kEnqueued,
+  kLeases,
+  kCompleted,
+  kFailed,
+  kReleased,
+  kExpired,
+  kDied,
+  kCancelled,
 };
 inline constexpr size_t kCounters = 14;
 struct CounterValue {
@@ -138,16 +153,18 @@ struct ClockValue {
   bool operator==(const ClockValue&) const = default;
 };
 
-// Log data of a batch (not a key): vouches that everything up to `durable` was synced when the batch was made, and
-// tells what the batch itself is. The check before opening reads it (engine/wal_check.h).
+// Log data of a batch (not a key): vouches that everything up to `durable` was synced when the
+// batch was made, and tells what the batch itself is. The check before opening reads it
+// (engine/wal_check.h).
 struct VouchValue {
   Sequence durable;
   bool operator==(const VouchValue&) const = default;
 };
 
-// Append the encoded value to *out. For a job record the payload is appended after the header. REQUIRES: times and
-// spans in 0 .. limits::kKeyTimeMsMax, spaces at most limits::kSpaceBytes, flags within kFlagsKnown. The length of
-// free text (worker, reason, checkpoint ...) is the caller's to limit. Never fails.
+// Append the encoded value to *out. For a job record the payload is appended after the header.
+// REQUIRES: times and spans in 0 .. limits::kKeyTimeMsMax, spaces at most limits::kSpaceBytes,
+// flags within kFlagsKnown. The length of free text (worker, reason, checkpoint ...) is the
+// caller's to limit. Never fails.
 void Append(const ReadyValue& value, std::string* out);
 void Append(const ScheduledValue& value, std::string* out);
 void Append(const LeasedValue& value, std::string* out);

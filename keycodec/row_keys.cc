@@ -113,7 +113,8 @@ Result<DeadRowKey> DecodeDeadKey(std::string_view key) {
 LaneId LaneOfSpace(std::string_view queue_name, std::string_view space, uint16_t lanes) {
   CHECK(lanes > 0);
   CHECK(queue_name.size() <= limits::kQueueNameBytes, "a queue name is at most kQueueNameBytes");
-  // Names, spaces and unique keys (512 bytes) fit the stack; the hash does not depend on which way it went.
+  // Names, spaces and unique keys (512 bytes) fit the stack; the hash does not depend on which way
+  // it went.
   constexpr size_t kOnStack = 4 + limits::kQueueNameBytes + 1024;
   const auto length = static_cast<uint32_t>(queue_name.size());
   std::array<char, 4> prefix;

@@ -1,8 +1,9 @@
-// Encoding into a buffer of fixed size on the stack, then one append to the caller's string: the hot path pays one
-// capacity check a key or value and allocates only when the caller's string grows. Internal to keycodec.
+// Encoding into a buffer of fixed size on the stack, then one append to the caller's string: the
+// hot path pays one capacity check a key or value and allocates only when the caller's string
+// grows. Internal to keycodec.
 //
-// N is the largest size of what is written; every caller derives it from the constants below and limits.h, so that
-// writing past the end is a bug of keycodec (DCHECK).
+// N is the largest size of what is written; every caller derives it from the constants below and
+// limits.h, so that writing past the end is a bug of keycodec (DCHECK).
 #pragma once
 
 #include <array>
