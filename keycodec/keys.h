@@ -13,10 +13,11 @@
 // holds everything that is overwritten, by a one-letter prefix.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
-#include <optional>
 #include <string>
 #include <string_view>
+#include <utility>
 
 #include "engine/base/ids.h"
 #include "engine/base/result.h"
