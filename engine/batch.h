@@ -1,10 +1,11 @@
 // One atomic set of changes, built by a core during a turn.
 //
-// The bytes are those of RocksDB's WriteBatch (db/write_batch.cc, the format of its write-ahead log, and as stable as
-// that): building them directly lets the write queue join the batches of several cores by appending bytes.
-// Owned by one thread at a time. A batch of discipline `once` (vesting, job) holds puts of keys that do not exist and
-// single-deletes of keys that do; a replaced value is single-delete + put (FAMILY-1). `rows` and `kv` are overwritten
-// and plainly deleted.
+// The bytes are those of RocksDB's WriteBatch (db/write_batch.cc, the format of its write-ahead
+// log, and as stable as that): building them directly lets the write queue join the batches of
+// several cores by appending bytes. Owned by one thread at a time. A batch of discipline `once`
+// (vesting, job) holds puts of keys that do not exist and single-deletes of keys that do; a
+// replaced value is single-delete + put (FAMILY-1). `rows` and `kv` are overwritten and plainly
+// deleted.
 #pragma once
 
 #include <cstdint>
@@ -28,7 +29,8 @@ class Batch {
   void SingleDelete(Family family, std::string_view key);
   // REQUIRES: family is kRows or kKv.
   void Delete(Family family, std::string_view key);
-  // Bytes that go to the log only (no key). At most one a written group is needed; the write queue adds it.
+  // Bytes that go to the log only (no key). At most one a written group is needed; the write queue
+  // adds it.
   void LogData(std::string_view bytes);
   // Appends all records of `other`.
   void Append(const Batch& other);
@@ -40,6 +42,8 @@ class Batch {
 
   // The finished bytes, for a rocksdb::WriteBatch; valid until the next change.
   const std::string& rep();
+  // The same to borrow: Store::Write takes the memory for the call and gives it back.
+  std::string* mutable_rep();
 
  private:
   void AppendHeader(uint8_t tag_default, uint8_t tag_family, Family family);

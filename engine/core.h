@@ -56,9 +56,10 @@ class Core {
   // True when requests wait for the disk, so that a caller may prefer to spin or to sleep briefly.
   bool awaiting_durable() const;
 
+  class Impl;
+
  private:
-  friend class Engine;
-  struct Impl;
+  friend struct CoreAccess;
   std::unique_ptr<Impl> impl_;
 };
 

@@ -1,6 +1,6 @@
-// Engine time: milliseconds that advance with CLOCK_BOOTTIME while the machine is up and with the wall clock's
-// advance while it was down, never backwards (TIME-1), whatever the wall clock does. Delay, lease, wait, back-off, age
-// and order go by it; run-at goes by wall time.
+// Engine time: milliseconds that advance with CLOCK_BOOTTIME while the machine is up and with the
+// wall clock's advance while it was down, never backwards (TIME-1), whatever the wall clock does.
+// Delay, lease, wait, back-off, age and order go by it; run-at goes by wall time.
 #pragma once
 
 #include <atomic>
@@ -28,9 +28,9 @@ ClockSource* SystemClockSource();
 
 class EngineClock {
  public:
-  // Starts from the clock rows found in the store (any number, any order; none in a new store, which starts at a
-  // positive time). Same boot id: the row's mono + what BOOTTIME advanced; else + what the wall clock advanced, never
-  // less than nothing; the greatest over the rows.
+  // Starts from the clock rows found in the store (any number, any order; none in a new store,
+  // which starts at a positive time). Same boot id: the row's mono + what BOOTTIME advanced; else +
+  // what the wall clock advanced, never less than nothing; the greatest over the rows.
   EngineClock(ClockSource* source, const std::vector<keycodec::ClockValue>& rows);
 
   // Reads the source. Never less than a value returned before, on any thread.

@@ -1,10 +1,11 @@
 // Operations on jobs, as objects that travel between cores.
 //
-// A caller fills one in, hands it to `Core::Start` of the core whose thread it is on, and gets it back through `done`, on
-// the same thread, never from inside Start: with `error` set, or with its outputs, once everything the answer rests on is
-// as durable as the engine's mode promises. The caller owns the object and keeps it alive and unchanged until `done`
-// (LeaseRequest: Core::Abandon ends a waiting one early). Names and sizes must have been checked against limits.h
-// (Validate), times are resolved by the engine's clock.
+// A caller fills one in, hands it to `Core::Start` of the core whose thread it is on, and gets it
+// back through `done`, on the same thread, never from inside Start: with `error` set, or with its
+// outputs, once everything the answer rests on is as durable as the engine's mode promises. The
+// caller owns the object and keeps it alive and unchanged until `done` (LeaseRequest: Core::Abandon
+// ends a waiting one early). Names and sizes must have been checked against limits.h (Validate),
+// times are resolved by the engine's clock.
 #pragma once
 
 #include <cstdint>
@@ -21,7 +22,14 @@
 namespace vestq {
 
 enum class RequestKind : uint8_t {
-  kEnqueue, kLease, kRenew, kComplete, kFail, kRelease, kCancel, kJob, kQueueStats,
+  kEnqueue,
+  kLease,
+  kRenew,
+  kComplete,
+  kFail,
+  kRelease,
+  kCancel,
+  kJob,
 };
 
 // What a worker holds: proves the claim `fence` of job `id`. Void once the lease is over (LEASE-2).
@@ -37,11 +45,13 @@ struct Receipt {
 
 struct Request;
 
-// One caller's order: requests of a stream are carried out in the order they were started (a connection is a stream). A
-// LEASE that waits holds up those behind it. Owned by the caller's thread; outlives its requests.
+// One caller's order: requests of a stream are carried out in the order they were started (a
+// connection is a stream). A LEASE that waits holds up those behind it. Owned by the caller's
+// thread; outlives its requests.
 struct Stream {
   uint32_t running = 0;  // started, not yet carried out
-  CoreId owner;          // of the running ones: more for the same owner may follow at once, its ring keeps the order
+  CoreId owner;  // of the running ones: more for the same owner may follow at once, its ring keeps
+                 // the order
   Request* head = nullptr;  // held back until the running ones are carried out
   Request* tail = nullptr;
 };
@@ -62,10 +72,10 @@ struct Request {
 
   // The engine's, while it is under way.
   CoreId origin;
-  Ticket ticket;             // newest batch the answer rests on
-  uint8_t stage = 0;         // of a request that takes several turns
-  bool executed = false;     // carried out by its owner
-  Request* next = nullptr;   // intrusive lists
+  Ticket ticket;            // newest batch the answer rests on
+  uint8_t stage = 0;        // of a request that takes several turns
+  bool executed = false;    // carried out by its owner
+  Request* next = nullptr;  // intrusive lists
 };
 
 // ENQUEUE. Outputs: id.
@@ -107,8 +117,8 @@ struct LeaseRequest : Request {
   std::vector<std::string> queues;  // 1 .. limits::kQueuesPerLease, served in this order
   uint32_t count = 1;
   bool wait = false;
-  Duration block;       // 0 with wait: for ever
-  Duration lease;       // 0: the job's, else the queue's
+  Duration block;  // 0 with wait: for ever
+  Duration lease;  // 0: the job's, else the queue's
   std::string worker;
 
   std::vector<LeasedJob> jobs;
@@ -117,11 +127,12 @@ struct LeaseRequest : Request {
   uint64_t started_ns = 0;
   size_t reply_bytes = 0;
   MonoTime wait_until;
-  uint64_t wait_order = 0;   // place among this core's waiters
+  uint64_t wait_order = 0;  // place among this core's waiters
   bool waiting = false;
+  bool under_way = false;  // at another core, or waiting for a read
   bool abandoned = false;
   std::vector<CoreId> tried;
-  std::vector<struct CoreQueue*> waiting_in;
+  std::vector<struct QueueRecord*> records;  // of `queues`
 };
 
 // RENEW. Outputs: left.
@@ -143,7 +154,7 @@ struct FailRequest : Request {
   Receipt receipt;
   std::string reason;
   bool delay_set = false;
-  Duration delay;      // replaces the back-off, never the limit
+  Duration delay;  // replaces the back-off, never the limit
   bool to_dead = false;
 
   bool dead = false;
@@ -194,7 +205,8 @@ struct JobRequest : Request {
 struct QueueCounts {
   std::string name;
   int64_t ready = 0, scheduled = 0, leased = 0, dead = 0, waiting = 0, bytes = 0;
-  int64_t enqueued = 0, leases = 0, completed = 0, failed = 0, released = 0, expired = 0, died = 0, cancelled = 0;
+  int64_t enqueued = 0, leases = 0, completed = 0, failed = 0, released = 0, expired = 0, died = 0,
+          cancelled = 0;
   uint64_t waiters = 0;  // blocked LEASEs
 };
 

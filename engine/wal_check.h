@@ -1,14 +1,15 @@
 // The check of the write-ahead logs before opening (design: "Opening").
 //
-// RocksDB's point-in-time recovery opens after any honest power cut but is silent after a bit flip, and the strict modes
-// refuse honest cuts. So every written group carries a vouching record: the last sequence known durable when it was made
-// (keycodec::VouchValue). Before opening, the live logs are read here, checked for checksums and for sequence contiguity
-// across files. At the first break: if any readable record anywhere vouches for something at or beyond the break,
-// acknowledged changes are missing: stop. Otherwise it is an honest torn tail: the logs' tails are copied aside and cut,
-// and RocksDB opens point-in-time.
+// RocksDB's point-in-time recovery opens after any honest power cut but is silent after a bit flip,
+// and the strict modes refuse honest cuts. So every written group carries a vouching record: the
+// last sequence known durable when it was made (keycodec::VouchValue). Before opening, the live
+// logs are read here, checked for checksums and for sequence contiguity across files. At the first
+// break: if any readable record anywhere vouches for something at or beyond the break, acknowledged
+// changes are missing: stop. Otherwise it is an honest torn tail: the logs' tails are copied aside
+// and cut, and RocksDB opens point-in-time.
 //
-// Reads RocksDB's log format (db/log_format.h: 32 KiB blocks, CRC32C, recyclable headers, zstd-compressed logs). Offline;
-// blocks; memory bounded by the largest record.
+// Reads RocksDB's log format (db/log_format.h: 32 KiB blocks, CRC32C, recyclable headers,
+// zstd-compressed logs). Offline; blocks; memory bounded by the largest record.
 #pragma once
 
 #include <cstdint>
@@ -27,8 +28,8 @@ namespace vestq {
 // Where the readable part of the logs ends.
 struct WalBreak {
   uint64_t log_number = 0;
-  uint64_t offset = 0;      // of the first byte that is not part of a good record
-  std::string what;         // "checksum mismatch", "record cut short", "sequence gap 812 -> 900" ...
+  uint64_t offset = 0;  // of the first byte that is not part of a good record
+  std::string what;     // "checksum mismatch", "record cut short", "sequence gap 812 -> 900" ...
 };
 
 struct WalVerdict {
@@ -38,20 +39,38 @@ struct WalVerdict {
     kLoss,      // acknowledged changes are missing
   };
   Kind kind = Kind::kWhole;
-  Sequence last_good;      // last sequence before the break
-  Sequence vouched;        // greatest sequence that any readable record vouches for
-  WalBreak first_break;    // unless kWhole
-  uint64_t bytes_beyond = 0;  // bytes after the break, over all logs
+  Sequence last_good;          // last sequence before the break; 0 when the logs hold none
+  Sequence vouched;            // greatest sequence that any readable record or bound vouches for
+  WalBreak first_break;        // unless kWhole
+  uint64_t bytes_beyond = 0;   // bytes after the break, over all logs
+  uint64_t records = 0;        // good ones before the break
   std::vector<uint64_t> logs;  // live logs, ascending
 };
 
-// Reads the logs with these numbers (ascending) in `directory`. `flushed` is the greatest sequence that table files are
-// known to hold (0 when unknown): records at or below it need not be there. A log that is missing is a break.
-[[nodiscard]] Result<WalVerdict> CheckLogs(rocksdb::FileSystem* fs, const std::string& directory,
-                                           const std::vector<uint64_t>& logs, Sequence flushed);
+// What is known beside the logs themselves; 0 is "unknown".
+struct WalBounds {
+  // Last sequence of the MANIFEST: the first record of the live logs is at most one beyond it. No
+  // proof of durability.
+  Sequence manifest;
+  // Greatest sequence in a table file. A memtable is flushed only after the logs it came from are
+  // closed and synced (RocksDB, SyncClosedWals), so this vouches for all logs up to it.
+  Sequence tables;
+  // What a clean shutdown's mark says was synced; vouches, and makes any break a loss: nothing was
+  // unsynced.
+  Sequence clean;
+};
 
-// Copies what lies beyond the break into `directory`/torn-<number>-<offset> and cuts the logs there (later logs whole).
-// Synced before it returns.
+// Reads the logs with these numbers (ascending) in `directory`. A log that is missing is a break.
+// Errors: kIo when the disk does not give bytes that exist; kUnsupported for a log compressed by
+// another method.
+[[nodiscard]] Result<WalVerdict> CheckLogs(rocksdb::FileSystem* fs, const std::string& directory,
+                                           const std::vector<uint64_t>& logs,
+                                           const WalBounds& bounds);
+
+// Copies what lies beyond the break into `directory`/torn-<number>-<offset>, then removes the later
+// logs and cuts the log of the break there (by a rename of its good part). Everything is synced
+// before it returns; stopped at any point, it leaves logs that the next check finds torn at the
+// same place, or whole. Errors: kIo.
 Error CutTornTail(rocksdb::FileSystem* fs, const std::string& directory, const WalVerdict& verdict);
 
 }  // namespace vestq

@@ -1,0 +1,358 @@
+#include "engine/check_lane.h"
+
+#include <algorithm>
+#include <functional>
+#include <limits>
+#include <memory>
+#include <optional>
+#include <utility>
+
+namespace vestq {
+namespace {
+
+constexpr uint64_t kNoId = std::numeric_limits<uint64_t>::max();
+
+std::string Name(uint64_t id) { return "job " + std::to_string(id); }
+
+uint64_t SpaceHash(std::string_view space) { return std::hash<std::string_view>()(space); }
+
+constexpr std::string_view kStateNames[] = {"READY", "SCHEDULED", "LEASED"};
+
+}  // namespace
+
+Error LaneCheck::Run() {
+  uint64_t from = 0;
+  do {
+    upper_ = kNoId;
+    VESTQ_RETURN_IF_ERROR(Gather(from));
+    VESTQ_RETURN_IF_ERROR(Join(from));
+    from = upper_;
+    first_round_ = false;
+  } while (from != kNoId);
+  return Error::Ok();
+}
+
+// Reads the lane's vesting keys and keeps the entries with ids in [from, upper_), upper_ sinking when they are too many.
+Error LaneCheck::Gather(uint64_t from) {
+  entries_.clear();
+  for (const keycodec::Range range :
+       {keycodec::Range::kScheduled, keycodec::Range::kReady, keycodec::Range::kLeased}) {
+    std::string lower;
+    keycodec::AppendRangePrefix(lane_, range, &lower);
+    const auto it = store_->NewIterator(Family::kVesting, lower, keycodec::PrefixSuccessor(lower));
+    for (it->Seek(lower); it->Valid(); it->Next()) {
+      const Result<Entry> entry = Decode(range, it->key(), it->value());
+      if (!entry.ok()) {
+        if (first_round_) report_->Add("CODE-1", "a vesting key of lane " + std::to_string(lane_.value()) + ": " +
+                                                     entry.error().text());
+        continue;
+      }
+      if (first_round_) Note(*entry);
+      const auto queue = queues_->find(entry->queue);
+      const bool living = queue != queues_->end() && queue->second.incarnation == entry->incarnation;
+      if (!living || entry->id < from || entry->id >= upper_) continue;
+      entries_.push_back(*entry);
+      if (entries_.size() >= entries_max_) MakeRoom();
+    }
+    VESTQ_RETURN_IF_ERROR(it->error());
+  }
+  std::sort(entries_.begin(), entries_.end(), [](const Entry& a, const Entry& b) { return a.id < b.id; });
+  return Error::Ok();
+}
+
+// Keeps the half with the smaller ids; the rest is for the next round.
+void LaneCheck::MakeRoom() {
+  const auto middle = entries_.begin() + static_cast<ptrdiff_t>(entries_.size() / 2);
+  std::nth_element(entries_.begin(), middle, entries_.end(),
+                   [](const Entry& a, const Entry& b) { return a.id < b.id; });
+  // At least one id is kept whole, also when a store is so wrong that one id has half a million keys.
+  upper_ = middle->id + 1;
+  const uint64_t lowest =
+      std::min_element(entries_.begin(), entries_.end(), [](const Entry& a, const Entry& b) { return a.id < b.id; })->id;
+  if (middle->id > lowest) upper_ = middle->id;
+  std::erase_if(entries_, [this](const Entry& entry) { return entry.id >= upper_; });
+}
+
+Result<LaneCheck::Entry> LaneCheck::Decode(keycodec::Range range, std::string_view key, std::string_view value) {
+  Entry entry;
+  const auto take_zone = [&entry](const keycodec::Zone& zone) {
+    entry.queue = zone.queue;
+    entry.incarnation = zone.incarnation;
+    entry.order = zone.order;
+    entry.space_hash = SpaceHash(zone.space);
+  };
+  switch (range) {
+    case keycodec::Range::kScheduled: {
+      const auto k = keycodec::DecodeScheduledKey(key);
+      if (!k.ok()) return k.error();
+      const auto v = keycodec::DecodeScheduledValue(value);
+      if (!v.ok()) return v.error();
+      take_zone(v->zone);
+      entry.id = k->id.value();
+      entry.time_ms = k->time_ms;
+      entry.clock = k->clock;
+      entry.enqueued_ms = v->enqueued_ms;
+      entry.priority = v->priority;
+      entry.flags = v->flags;
+      entry.state = State::kScheduled;
+      return entry;
+    }
+    case keycodec::Range::kReady: {
+      const auto k = keycodec::DecodeReadyKey(key);
+      if (!k.ok()) return k.error();
+      const auto v = keycodec::DecodeReadyValue(value);
+      if (!v.ok()) return v.error();
+      take_zone(k->zone);
+      entry.id = k->rank.id.value();
+      entry.time_ms = entry.enqueued_ms = k->rank.time_ms;
+      entry.priority = k->rank.priority;
+      entry.flags = v->flags;
+      entry.state = State::kReady;
+      return entry;
+    }
+    case keycodec::Range::kLeased: {
+      const auto k = keycodec::DecodeLeasedKey(key);
+      if (!k.ok()) return k.error();
+      const auto v = keycodec::DecodeLeasedValue(value);
+      if (!v.ok()) return v.error();
+      take_zone(v->zone);
+      entry.id = k->id.value();
+      entry.time_ms = v->ready_time_ms;
+      entry.enqueued_ms = v->enqueued_ms;
+      entry.priority = v->priority;
+      entry.flags = v->flags;
+      entry.state = State::kLeased;
+      if (first_round_ && v->fence.epoch > bounds_.epoch) {
+        report_->Add("LEASE-2", Name(entry.id) + ": its fence is of epoch " + std::to_string(v->fence.epoch) +
+                                    ", the store has had " + std::to_string(bounds_.epoch));
+      }
+      return entry;
+    }
+  }
+  return Error(ErrorCode::kCorruption, "unknown range");
+}
+
+// Counts it and checks what needs no other key.
+void LaneCheck::Note(const Entry& entry) {
+  CheckId(JobId(entry.id));
+  QueueTally* const queue = Living(entry.queue, entry.incarnation, Name(entry.id));
+  if (queue == nullptr) return;
+  switch (entry.state) {
+    case State::kReady:
+      ++queue->ready;
+      ++report_->ready;
+      break;
+    case State::kScheduled:
+      ++queue->scheduled;
+      ++report_->scheduled;
+      break;
+    case State::kLeased:
+      ++queue->leased;
+      ++report_->leased;
+      break;
+  }
+}
+
+void LaneCheck::CheckId(JobId id) {
+  if (id.value() % bounds_.lanes != lane_.value()) {
+    report_->Add("ID-1", Name(id.value()) + " stands in lane " + std::to_string(lane_.value()) + ", its id says lane " +
+                             std::to_string(id.value() % bounds_.lanes));
+  }
+  if (id.value() / bounds_.lanes >= bounds_.ids) {
+    report_->Add("ID-1", Name(id.value()) + " is at or above the stored bound " + std::to_string(bounds_.ids) + " * " +
+                             std::to_string(bounds_.lanes));
+  }
+}
+
+// The queue's tally; nullptr when there is no such queue or it is an earlier life of it.
+QueueTally* LaneCheck::Living(QueueId queue, Incarnation incarnation, const std::string& who) {
+  const auto found = queues_->find(queue);
+  if (found == queues_->end()) {
+    report_->Add("QUEUE-1", who + " is of queue number " + std::to_string(queue.value()) + ", which has no row");
+    return nullptr;
+  }
+  if (found->second.incarnation == incarnation) return &found->second;
+  ++report_->void_keys;
+  return nullptr;
+}
+
+std::string LaneCheck::Key(uint64_t id, bool row) const {
+  if (row) return keycodec::JobRowKey(lane_, JobId(id));
+  std::string key;
+  keycodec::AppendJobKey(lane_, JobId(id), &key);
+  return key;
+}
+
+// Walks entries, job records and job rows together, by id.
+Error LaneCheck::Join(uint64_t from) {
+  const bool last = upper_ == kNoId;
+  const LaneId next_lane(static_cast<uint16_t>(lane_.value() + 1));
+  std::string job_upper;
+  keycodec::AppendJobKey(last ? next_lane : lane_, JobId(last ? 0 : upper_), &job_upper);
+  const std::string row_upper = keycodec::JobRowKey(last ? next_lane : lane_, JobId(last ? 0 : upper_));
+  const auto jobs = store_->NewIterator(Family::kJob, Key(from, false), job_upper);
+  const auto rows = store_->NewIterator(Family::kRows, Key(from, true), row_upper);
+  jobs->Seek(Key(from, false));
+  rows->Seek(Key(from, true));
+
+  size_t at = 0;
+  while (true) {
+    uint64_t job_id = kNoId;
+    uint64_t row_id = kNoId;
+    if (jobs->Valid()) {
+      const Result<JobId> id = keycodec::DecodeJobKey(jobs->key());
+      if (!id.ok()) {
+        report_->Add("CODE-1", "a job's key: " + id.error().text());
+        jobs->Next();
+        continue;
+      }
+      job_id = id->value();
+    }
+    if (rows->Valid()) {
+      const auto id = keycodec::DecodeJobRowKey(rows->key());
+      if (!id.ok()) {
+        report_->Add("CODE-1", "a job row's key: " + id.error().text());
+        rows->Next();
+        continue;
+      }
+      row_id = id->second.value();
+    }
+    const uint64_t entry_id = at < entries_.size() ? entries_[at].id : kNoId;
+    const uint64_t id = std::min({entry_id, job_id, row_id});
+    if (id == kNoId) break;
+
+    size_t count = 0;
+    while (at + count < entries_.size() && entries_[at + count].id == id) ++count;
+    std::optional<Job> job;
+    if (job_id == id) job = DecodeJob(jobs->key(), jobs->value());
+    std::optional<keycodec::JobRow> row;
+    if (row_id == id) {
+      Result<keycodec::JobRow> decoded = keycodec::DecodeJobRow(rows->value());
+      if (decoded.ok()) {
+        row = std::move(*decoded);
+      } else {
+        report_->Add("CODE-1", Name(id) + ": its job row: " + decoded.error().text());
+      }
+    }
+    JoinOne(id, entries_.data() + at, count, job ? &*job : nullptr, row ? &*row : nullptr);
+    at += count;
+    if (job_id == id) jobs->Next();
+    if (row_id == id) rows->Next();
+  }
+  VESTQ_RETURN_IF_ERROR(jobs->error());
+  return rows->error();
+}
+
+LaneCheck::Job LaneCheck::DecodeJob(std::string_view key, std::string_view value) {
+  Job job;
+  const JobId id = *keycodec::DecodeJobKey(key);
+  CheckId(id);
+  Result<keycodec::JobRecord> record = keycodec::DecodeJobRecord(value);
+  if (!record.ok()) {
+    report_->Add("CODE-1", Name(id.value()) + ": its record: " + record.error().text());
+    return job;
+  }
+  job.header = std::move(record->header);
+  if (QueueTally* const queue = Living(job.header.zone.queue, job.header.zone.incarnation, Name(id.value()))) {
+    job.living = true;
+    queue->bytes += static_cast<int64_t>(record->payload.size());
+    report_->payload_bytes += record->payload.size();
+  }
+  return job;
+}
+
+void LaneCheck::JoinOne(uint64_t id, const Entry* entries, size_t count, const Job* job, const keycodec::JobRow* row) {
+  const bool dead = row != nullptr && row->place == keycodec::Place::kDead;
+  if (count > 1 || (count == 1 && dead)) {
+    std::string places;
+    for (size_t i = 0; i < count; ++i) {
+      places.append(places.empty() ? "" : ", ").append(kStateNames[static_cast<size_t>(entries[i].state)]);
+    }
+    report_->Add("JOB-1", Name(id) + " stands in " + places + (dead ? " and among the dead letters" : ""));
+  }
+  if (job == nullptr) {
+    if (count > 0) {
+      report_->Add("JOB-2", Name(id) + " has a " + std::string(kStateNames[static_cast<size_t>(entries[0].state)]) +
+                                " key and no record");
+    } else if (row != nullptr) {
+      report_->Add("JOB-4", Name(id) + " has a job row and no record");
+    }
+    return;
+  }
+  if (!job->living) return;
+  if (count == 1) Agree(entries[0], *job, row);
+  if (dead) return AgreeDead(id, *job, *row);
+  if (count == 0) report_->Add("JOB-2", Name(id) + " has a record and neither a vesting key nor a dead letter");
+}
+
+void LaneCheck::Agree(const Entry& entry, const Job& job, const keycodec::JobRow* row) {
+  const keycodec::Zone& zone = job.header.zone;
+  const bool zone_agrees = zone.queue == entry.queue && zone.incarnation == entry.incarnation &&
+                           zone.order == entry.order && SpaceHash(zone.space) == entry.space_hash;
+  if (!zone_agrees) report_->Add("JOB-3", Name(entry.id) + ": its key is of another queue or space than its header");
+  const bool knows_enqueued = entry.state != State::kReady || entry.order == keycodec::Order::kPriority;
+  if (knows_enqueued && entry.enqueued_ms != job.header.enqueued_ms) {
+    report_->Add("JOB-3", Name(entry.id) + ": its key says enqueued at " + std::to_string(entry.enqueued_ms) +
+                              ", its header " + std::to_string(job.header.enqueued_ms));
+  }
+  const bool says_row = (entry.flags & keycodec::kFlagJobRow) != 0;
+  if (says_row != (row != nullptr)) {
+    report_->Add("JOB-4", Name(entry.id) + (says_row ? " says it has a job row, there is none"
+                                                     : " has a job row, its vesting key does not say so"));
+    return;
+  }
+  if ((entry.flags | keycodec::kFlagJobRow) != (job.header.flags | keycodec::kFlagJobRow)) {
+    report_->Add("JOB-3", Name(entry.id) + ": its key's flags are not those of its header");
+  }
+  AgreePlace(entry, job, row);
+}
+
+// Where it stands follows from the header, or from the job row.
+void LaneCheck::AgreePlace(const Entry& entry, const Job& job, const keycodec::JobRow* row) {
+  const uint32_t priority = row == nullptr ? job.header.priority : row->priority;
+  if (entry.priority != priority) {
+    report_->Add("JOB-3", Name(entry.id) + ": its key has priority " + std::to_string(entry.priority) +
+                              (row == nullptr ? ", its header " : ", its job row ") + std::to_string(priority));
+  }
+  if (row == nullptr) {
+    const bool follows = entry.state != State::kScheduled ||
+                         (entry.time_ms == job.header.vests_ms && entry.clock == job.header.clock);
+    if (!follows) report_->Add("JOB-3", Name(entry.id) + " is scheduled for another time than its header says");
+    return;
+  }
+  if (row->place != keycodec::Place::kVesting) return;
+  // The row names the key that was put with it. A job that vested or was leased since has moved on by itself.
+  bool of_this_job = false;
+  const Result<keycodec::Range> range = keycodec::RangeOf(row->key);
+  if (range.ok() && *range == keycodec::Range::kScheduled) {
+    const auto key = keycodec::DecodeScheduledKey(row->key);
+    of_this_job = key.ok() && key->id.value() == entry.id &&
+                  (entry.state != State::kScheduled || (key->time_ms == entry.time_ms && key->clock == entry.clock));
+  } else if (range.ok() && *range == keycodec::Range::kReady) {
+    const auto key = keycodec::DecodeReadyKey(row->key);
+    of_this_job = key.ok() && key->rank.id.value() == entry.id && entry.state != State::kScheduled;
+  }
+  if (!of_this_job) report_->Add("JOB-4", Name(entry.id) + ": its job row names a key that is not its own");
+}
+
+void LaneCheck::AgreeDead(uint64_t id, const Job& job, const keycodec::JobRow& row) {
+  ++report_->dead;
+  if (const auto queue = queues_->find(job.header.zone.queue); queue != queues_->end()) ++queue->second.dead;
+  const auto key = keycodec::DecodeDeadKey(row.key);
+  if (!key.ok() || key->id.value() != id || key->queue != job.header.zone.queue ||
+      key->incarnation != job.header.zone.incarnation) {
+    return report_->Add("DEAD-1", Name(id) + ": its job row names a dead letter that is not its own");
+  }
+  std::string bytes;
+  if (const Error error = store_->Get(Family::kRows, row.key, &bytes); !error.ok()) {
+    return report_->Add("DEAD-1", Name(id) + " is dead by its job row, its dead letter: " + error.ToString());
+  }
+  ++dead_rows_;
+  const Result<keycodec::DeadValue> dead = keycodec::DecodeDeadValue(bytes);
+  if (!dead.ok()) return report_->Add("CODE-1", Name(id) + ": its dead letter: " + dead.error().text());
+  if (!(dead->zone == job.header.zone) || dead->lane != lane_ || dead->enqueued_ms != job.header.enqueued_ms) {
+    report_->Add("DEAD-1", Name(id) + ": its dead letter does not agree with its header");
+  }
+}
+
+}  // namespace vestq

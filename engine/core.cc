@@ -1,0 +1,583 @@
+// A core's turn, its routing of requests, and its messages to other cores.
+#include "engine/core.h"
+
+#include <algorithm>
+
+#include "engine/base/check.h"
+#include "engine/core_impl.h"
+
+namespace vestq {
+namespace {
+// Stands for "no single owner": the request runs alone in its stream.
+constexpr CoreId kNoCore(0xFFFF);
+// Wall-clock due times and suspended machines are looked at this often.
+constexpr Duration kLongestSleep = Seconds(1);
+}  // namespace
+
+LaneZone::LaneZone(LaneId l, SpaceState* s, keycodec::Order order, bool complete)
+    : lane(l), space(s), window(order, limits::kWindowJobs, complete) {}
+
+bool SpaceState::has_work() const {
+  for (const auto& zone : zones) {
+    if (zone->has_work()) return true;
+  }
+  return false;
+}
+
+Core::Core(EngineShared* shared, CoreId id) : impl_(std::make_unique<Impl>(shared, id)) {}
+Core::~Core() = default;
+CoreId Core::id() const { return impl_->id_; }
+void Core::Start(Request* request) { impl_->Start(request); }
+void Core::DropStream(Stream* stream) { impl_->DropStream(stream); }
+void Core::Abandon(LeaseRequest* request) { impl_->Abandon(request); }
+bool Core::Turn() { return impl_->Turn(); }
+Duration Core::UntilDue() const { return impl_->UntilDue(); }
+void Core::set_wake(void (*wake)(void*), void* context) {
+  impl_->wake_ = wake;
+  impl_->wake_context_ = context;
+}
+bool Core::PrepareSleep() { return impl_->PrepareSleep(); }
+void Core::EndSleep() { impl_->EndSleep(); }
+bool Core::awaiting_durable() const { return !impl_->awaiting_.empty(); }
+
+Core::Impl::Impl(EngineShared* shared, CoreId id)
+    : shared_(shared), id_(id), alone_(shared->cores == 1) {
+  outbox_.resize(shared->cores);
+  for (uint16_t lane = id.value(); lane < shared->lanes;
+       lane = static_cast<uint16_t>(lane + shared->cores)) {
+    LaneState state;
+    state.id = LaneId(lane);
+    lanes_.push_back(std::move(state));
+  }
+  random_ = (shared->options.seed + 1) * 0x9E3779B97F4A7C15ull + id.value();
+  undiscovered_ = lanes_.size();
+}
+
+MonoTime Core::Impl::now() {
+  if (now_stale_) {
+    now_ = shared_->clock->Now();
+    now_stale_ = false;
+  }
+  return now_;
+}
+
+LaneState* Core::Impl::LaneHere(LaneId id) {
+  DCHECK(shared_->OwnerOf(id) == id_, "LANE-1");
+  return &lanes_[id.value() / shared_->cores];
+}
+
+// --- Routing
+// ---------------------------------------------------------------------------------------------------------
+
+CoreId Core::Impl::Target(const EngineShared& shared, const Request& request, CoreId self) {
+  auto owner = [&](JobId id) { return shared.OwnerOf(shared.LaneOf(id)); };
+  switch (request.kind) {
+    case RequestKind::kEnqueue: {
+      const auto& enqueue = static_cast<const EnqueueRequest&>(request);
+      if (enqueue.space.empty()) return self;
+      return shared.OwnerOf(keycodec::LaneOfSpace(enqueue.queue, enqueue.space, shared.lanes));
+    }
+    case RequestKind::kLease: return self;
+    case RequestKind::kRenew: return owner(static_cast<const RenewRequest&>(request).receipt.id);
+    case RequestKind::kComplete:
+      return owner(static_cast<const CompleteRequest&>(request).receipt.id);
+    case RequestKind::kFail: return owner(static_cast<const FailRequest&>(request).receipt.id);
+    case RequestKind::kRelease:
+      return owner(static_cast<const ReleaseRequest&>(request).receipt.id);
+    case RequestKind::kCancel: return owner(static_cast<const CancelRequest&>(request).id);
+    case RequestKind::kJob: return owner(static_cast<const JobRequest&>(request).id);
+  }
+  return self;
+}
+
+// Requests that may look at several cores, or wait for a read: nothing of the same stream runs
+// beside them.
+bool Core::Impl::Exclusive(RequestKind kind) {
+  switch (kind) {
+    case RequestKind::kEnqueue:
+    case RequestKind::kRenew:
+    case RequestKind::kComplete: return false;
+    case RequestKind::kLease:
+    case RequestKind::kFail:
+    case RequestKind::kRelease:
+    case RequestKind::kCancel:
+    case RequestKind::kJob: return true;
+  }
+  return true;
+}
+
+void Core::Impl::Start(Request* request) {
+  request->origin = id_;
+  request->error = Error::Ok();
+  request->ticket = Ticket(0);
+  request->stage = 0;
+  request->executed = false;
+  request->next = nullptr;
+  Stream* const stream = request->stream;
+  if (stream != nullptr) {
+    (stream->head == nullptr ? stream->head : stream->tail->next) = request;
+    stream->tail = request;
+    PumpStream(stream);
+  } else {
+    Dispatch(request);
+  }
+}
+
+void Core::Impl::PumpStream(Stream* stream) {
+  while (stream->head != nullptr) {
+    Request* const request = stream->head;
+    const bool exclusive = Exclusive(request->kind);
+    const CoreId target = exclusive ? kNoCore : Target(*shared_, *request, id_);
+    if (stream->running > 0 && (exclusive || stream->owner != target)) return;
+    stream->head = request->next;
+    if (stream->head == nullptr) stream->tail = nullptr;
+    request->next = nullptr;
+    stream->owner = target;
+    ++stream->running;
+    Dispatch(request);
+  }
+}
+
+void Core::Impl::DropStream(Stream* stream) {
+  while (stream->head != nullptr) {
+    Request* const request = stream->head;
+    stream->head = request->next;
+    request->next = nullptr;
+    request->error = Error(ErrorCode::kShutdown, "the connection is gone");
+    request->stream = nullptr;
+    refused_.push_back(request);
+  }
+  stream->tail = nullptr;
+}
+
+void Core::Impl::Dispatch(Request* request) {
+  if (shared_->writes->failed()) {
+    request->error =
+        Error(ErrorCode::kShutdown, "the store has failed: " + shared_->writes->failure().text());
+    Executed(request);
+    return;
+  }
+  const CoreId target = Target(*shared_, *request, id_);
+  if (target == id_) {
+    Execute(request);
+  } else {
+    Send(target, Message{Message::Kind::kExecute, request, nullptr});
+  }
+}
+
+void Core::Impl::Execute(Request* request) {
+  switch (request->kind) {
+    case RequestKind::kEnqueue: Enqueue(static_cast<EnqueueRequest*>(request)); return;
+    case RequestKind::kLease: StartLease(static_cast<LeaseRequest*>(request)); return;
+    case RequestKind::kRenew: Renew(static_cast<RenewRequest*>(request)); return;
+    case RequestKind::kComplete: Complete(static_cast<CompleteRequest*>(request)); return;
+    case RequestKind::kFail: Fail(static_cast<FailRequest*>(request), nullptr); return;
+    case RequestKind::kRelease: Release(static_cast<ReleaseRequest*>(request), nullptr); return;
+    case RequestKind::kCancel: Cancel(static_cast<CancelRequest*>(request)); return;
+    case RequestKind::kJob: Describe(static_cast<JobRequest*>(request)); return;
+  }
+}
+
+void Core::Impl::Executed(Request* request) {
+  executed_.push_back(request);
+  // Its stream goes on at once when it started here: what comes behind it sees its effect.
+  if (request->origin == id_ && request->stream != nullptr && !request->executed) {
+    request->executed = true;
+    Stream* const stream = request->stream;
+    DCHECK(stream->running > 0);
+    if (--stream->running == 0 && stream->head != nullptr) PumpStream(stream);
+  }
+}
+
+void Core::Impl::Arrived(Request* request) {
+  awaiting_.push_back(request);
+  if (request->stream != nullptr && !request->executed) {
+    request->executed = true;
+    Stream* const stream = request->stream;
+    DCHECK(stream->running > 0);
+    if (--stream->running == 0 && stream->head != nullptr) PumpStream(stream);
+  }
+}
+
+// --- Messages
+// --------------------------------------------------------------------------------------------------------
+
+void Core::Impl::Send(CoreId to, const Message& message) { outbox_[to.value()].push_back(message); }
+
+void Core::Impl::FlushOutbox() {
+  if (alone_) return;
+  for (uint16_t to = 0; to < shared_->cores; ++to) {
+    auto& pending = outbox_[to];
+    if (pending.empty()) continue;
+    MessageRing& ring = shared_->Ring(id_, CoreId(to));
+    while (!pending.empty() && ring.TryPush(pending.front())) pending.pop_front();
+    shared_->core_list[to]->impl_->Wake();
+  }
+}
+
+void Core::Impl::Wake() {
+  if (gate_.ShouldWake() && wake_ != nullptr) wake_(wake_context_);
+}
+
+bool Core::Impl::HandleMessages() {
+  if (alone_) return false;
+  bool any = false;
+  for (uint16_t from = 0; from < shared_->cores; ++from) {
+    if (from == id_.value()) continue;
+    MessageRing& ring = shared_->Ring(CoreId(from), id_);
+    Message message;
+    // Bounded, so that one busy neighbour does not hold up the turn.
+    for (size_t i = 0; i < limits::kSliceJobs && ring.TryPop(&message); ++i) {
+      any = true;
+      switch (message.kind) {
+        case Message::Kind::kExecute: Execute(message.request); break;
+        case Message::Kind::kLease: LeaseForOther(message.request, message.record); break;
+        case Message::Kind::kExecuted:
+          if (message.request->kind == RequestKind::kLease) {
+            ContinueLease(static_cast<LeaseRequest*>(message.request));
+          } else {
+            Arrived(message.request);
+          }
+          break;
+        case Message::Kind::kWake: WakeOne(message.record); break;
+      }
+    }
+  }
+  return any;
+}
+
+bool Core::Impl::HandleReads() {
+  results_.clear();
+  shared_->reads->TakeResults(id_, &results_);
+  for (auto& task : results_) task->finish(task.get());
+  return !results_.empty();
+}
+
+void Core::Impl::SubmitRead(std::unique_ptr<ReadTask> task) {
+  task->core = id_;
+  // What this turn has changed is submitted before the read can run: see SubmitTurn.
+  reads_.push_back(std::move(task));
+}
+
+// --- The turn
+// --------------------------------------------------------------------------------------------------------
+
+bool Core::Impl::Turn() {
+  now_ = shared_->clock->Now();
+  now_stale_ = false;
+  if (shared_->writes->failed()) {
+    FailEverything();
+    CompleteAnswers();
+    now_stale_ = true;
+    return false;
+  }
+  bool more = HandleMessages();
+  more |= HandleReads();
+  more |= ExpireLeases();
+  more |= VestDue();
+  ExpireWaits();
+  ServeWaiters();
+  SubmitTurn();
+  TellOthers();
+  FlushOutbox();
+  CompleteAnswers();
+  for (const auto& pending : outbox_) more |= !pending.empty();
+  now_stale_ = true;
+  return more || !batch_.empty() || !executed_.empty() || !notify_.empty() || !refused_.empty() ||
+         !reads_.empty();
+}
+
+void Core::Impl::SubmitTurn() {
+  if (!batch_.empty()) {
+    for (CoreQueue* queue : dirty_) {
+      queue->counters_dirty = false;
+      value_.clear();
+      keycodec::Append(queue->counters, &value_);
+      batch_.Put(Family::kRows, keycodec::CounterKey(id_.value(), queue->record->id), value_);
+      QueueSlot& slot = queue->record->slots[id_.value()];
+      for (size_t i = 0; i < keycodec::kCounters; ++i) {
+        slot.counters[i].store(queue->counters.values[i], std::memory_order_relaxed);
+      }
+    }
+    dirty_.clear();
+    value_.clear();
+    keycodec::Append(shared_->clock->Snapshot(), &value_);
+    batch_.Put(Family::kRows, keycodec::ClockKey(id_.value()), value_);
+    last_ticket_ = shared_->writes->Submit(&batch_);
+    next_lane_ = (next_lane_ + 1) % lanes_.size();
+  }
+  for (Request* request : executed_) {
+    request->ticket = std::max(request->ticket, request->error.ok() ? last_ticket_ : Ticket(0));
+    if (request->origin == id_) {
+      awaiting_.push_back(request);
+    } else {
+      Send(request->origin,
+           Message{Message::Kind::kExecuted, request, nullptr});  // CORE-1: after the batch
+    }
+  }
+  executed_.clear();
+  for (auto& task : reads_) {
+    task->after = last_ticket_;
+    shared_->reads->Submit(std::move(task));
+  }
+  reads_.clear();
+  if (shared_->writer != nullptr) {
+    shared_->writer->Notify();
+  } else if (!shared_->options.manual) {
+    write_busy_ = shared_->writes->Drain();
+  }
+}
+
+bool Core::Impl::CompleteAnswers() {
+  for (Request* request : refused_) answers_.push_back(request);
+  refused_.clear();
+  if (!awaiting_.empty()) {
+    const bool failed = shared_->writes->failed();
+    const Ticket answerable = shared_->Answerable();
+    // Nearly sorted by ticket: a request back from another core may rest on an older batch than the
+    // one before it.
+    size_t kept = 0;
+    for (size_t i = 0; i < awaiting_.size(); ++i) {
+      Request* const request = awaiting_[i];
+      if (request->ticket <= answerable) {  // CORE-2
+        answers_.push_back(request);
+      } else if (failed) {
+        request->error = Error(ErrorCode::kNotDurable, "the write's outcome is unknown: " +
+                                                           shared_->writes->failure().text());
+        answers_.push_back(request);
+      } else {
+        // Tickets of this core's own requests rise: once one waits, only strays behind it can be
+        // ready.
+        awaiting_[kept++] = request;
+      }
+    }
+    awaiting_.resize(kept);
+  }
+  const bool any = !answers_.empty();
+  for (size_t i = 0; i < answers_.size(); ++i) {
+    Request* const request = answers_[i];
+    request->done(request, request->context);  // may call Start
+  }
+  answers_.clear();
+  return any;
+}
+
+void Core::Impl::FailEverything() {
+  // The batch of this turn was never submitted, what rests on it is unknown to the store.
+  batch_.Clear();
+  dirty_.clear();
+  reads_.clear();
+  const Error failure(ErrorCode::kNotDurable,
+                      "the write's outcome is unknown: " + shared_->writes->failure().text());
+  HandleMessages();
+  HandleReads();
+  for (Request* request : executed_) {
+    if (request->error.ok()) request->error = failure;
+    request->ticket = Ticket(0);
+    if (request->origin == id_) {
+      awaiting_.push_back(request);
+    } else {
+      Send(request->origin, Message{Message::Kind::kExecuted, request, nullptr});
+    }
+  }
+  executed_.clear();
+  while (!wait_timers_.empty() || !waiting_.empty()) {
+    LeaseRequest* const request =
+        waiting_.empty() ? wait_timers_.begin()->second : waiting_.begin()->second;
+    Unregister(request);
+    request->error =
+        Error(ErrorCode::kShutdown, "the store has failed: " + shared_->writes->failure().text());
+    FinishLease(request);
+  }
+  for (auto& queue : queues_) {
+    auto parked = std::move(queue->parked);
+    queue->parked.clear();
+    for (auto& [request, local] : parked) {
+      request->error = failure;
+      Executed(request);
+    }
+  }
+  for (Request* request : executed_) {
+    request->ticket = Ticket(0);
+    if (request->origin == id_) {
+      awaiting_.push_back(request);
+    } else {
+      Send(request->origin, Message{Message::Kind::kExecuted, request, nullptr});
+    }
+  }
+  executed_.clear();
+  FlushOutbox();
+}
+
+Duration Core::Impl::UntilDue() const {
+  MonoTime due = leases_.NextDeadline();
+  if (!wait_timers_.empty()) due = std::min(due, wait_timers_.begin()->first.first);
+  bool wall = false;
+  for (const auto& lane : lanes_) {
+    const DueScan& engine = lane.due[0];
+    if (!engine.scanning && engine.next_ms < MonoTime::Max().ms())
+      due = std::min(due, MonoTime(engine.next_ms));
+    wall |= lane.due[1].next_ms < MonoTime::Max().ms();
+  }
+  if (write_busy_) return Milliseconds(1);
+  if (due == MonoTime::Max() && !wall) return Duration::Max();
+  const Duration left = due == MonoTime::Max() ? kLongestSleep : due - shared_->clock->Now();
+  return std::clamp(left, Duration(0), kLongestSleep);
+}
+
+bool Core::Impl::PrepareSleep() {
+  return gate_.PrepareSleep([this] {
+    if (!batch_.empty() || !executed_.empty() || !notify_.empty() || !refused_.empty() ||
+        !reads_.empty())
+      return true;
+    for (uint16_t from = 0; from < shared_->cores; ++from) {
+      if (from != id_.value() && !shared_->Ring(CoreId(from), id_).EmptyApprox()) return true;
+    }
+    if (shared_->reads->HasResults(id_)) return true;
+    if (shared_->writes->failed() && !awaiting_.empty()) return true;
+    return !awaiting_.empty() && awaiting_.front()->ticket <= shared_->Answerable();
+  });
+}
+
+void Core::Impl::EndSleep() {
+  gate_.EndSleep();
+  now_stale_ = true;
+}
+
+// --- Queues
+// ----------------------------------------------------------------------------------------------------------
+
+Result<QueueRecord*> Core::Impl::RecordOf(std::string_view name) {
+  if (auto it = names_.find(name); it != names_.end()) return it->second;
+  Result<QueueRecord*> record = shared_->queues->Get(name);
+  if (record.ok()) names_.emplace(std::string(name), *record);
+  return record;
+}
+
+CoreQueue* Core::Impl::QueueHere(QueueRecord* record) {
+  QueueSlot& slot = record->slots[id_.value()];
+  if (slot.core_queue == nullptr) {
+    auto queue = std::make_unique<CoreQueue>();
+    queue->record = record;
+    queue->counters.incarnation = record->current();
+    slot.core_queue = queue.get();
+    queues_by_id_[record->id] = queue.get();
+    queues_.push_back(std::move(queue));
+  }
+  return slot.core_queue;
+}
+
+CoreQueue* Core::Impl::QueueById(QueueId id) {
+  if (auto it = queues_by_id_.find(id); it != queues_by_id_.end()) return it->second;
+  QueueRecord* const record = shared_->queues->FindById(id);
+  CHECK(record != nullptr, "QUEUE-1: a job names a queue that is stored");
+  return QueueHere(record);
+}
+
+SpaceState* Core::Impl::SpaceOf(CoreQueue* queue, std::string_view space) {
+  auto it = queue->spaces.find(space);
+  if (it == queue->spaces.end()) {
+    auto state = std::make_unique<SpaceState>();
+    state->queue = queue;
+    state->space = std::string(space);
+    state->fair = queue->fair.Add();
+    it = queue->spaces.emplace(std::string(space), std::move(state)).first;
+  }
+  return it->second.get();
+}
+
+LaneZone* Core::Impl::ZoneOf(SpaceState* space, LaneId lane) {
+  for (auto& zone : space->zones) {
+    if (zone->lane == lane) return zone.get();
+  }
+  // A zone met for the first time is empty on disk, unless the lane's zones are still being looked
+  // for.
+  space->zones.push_back(std::make_unique<LaneZone>(lane, space, space->queue->record->order,
+                                                    LaneHere(lane)->discovered));
+  return space->zones.back().get();
+}
+
+void Core::Impl::Count(CoreQueue* queue, keycodec::Counter counter, int64_t delta) {
+  queue->counters[counter] += delta;
+  if (!queue->counters_dirty) {
+    queue->counters_dirty = true;
+    dirty_.push_back(queue);
+  }
+}
+
+void Core::Impl::SpaceChanged(SpaceState* space) {
+  CoreQueue* const queue = space->queue;
+  const bool work = space->has_work();
+  if (space->cold && !work) {
+    space->cold = false;
+    --queue->cold_spaces;
+  }
+  if (work && !space->active && !space->cold) {
+    queue->fair.Activate(space->fair);
+    space->active = true;
+  } else if (!work && space->active) {
+    queue->fair.Deactivate(space->fair);
+    space->active = false;
+  }
+  PublishHead(queue);
+}
+
+// An emptied space leaves nothing behind; the empty one stays, it is the common case.
+void Core::Impl::MaybeForget(SpaceState* space) {
+  if (space->space.empty() || space->active || space->cold || space->has_work()) return;
+  for (const auto& zone : space->zones) {
+    if (zone->refilling || zone->fetching) return;
+  }
+  CoreQueue* const queue = space->queue;
+  queue->fair.Remove(space->fair);
+  queue->spaces.erase(queue->spaces.find(space->space));
+}
+
+void Core::Impl::PublishHead(CoreQueue* queue) {
+  if (alone_) return;
+  uint64_t head = kNoHead;
+  if (!queue->fair.empty()) {
+    head = PackHead(queue->fair.TopTag(), now_.ms());
+  } else if (queue->cold_spaces > 0 || StillHidden(queue)) {
+    head = kNoHead - 1;
+  }
+  queue->record->slots[id_.value()].head.store(head, std::memory_order_release);
+}
+
+void Core::Impl::MarkNotify(CoreQueue* queue) {
+  if (queue->notify) return;
+  queue->notify = true;
+  notify_.push_back(queue);
+}
+
+// --- Recovery
+// --------------------------------------------------------------------------------------------------------
+
+void Core::Impl::RestoreLease(const Lease& lease) {
+  leases_.Insert(lease);
+  shared_->leased.fetch_add(1, std::memory_order_relaxed);
+}
+
+void Core::Impl::RestoreCounters(QueueRecord* record, const keycodec::CounterValue& value) {
+  CoreQueue* const queue = QueueHere(record);
+  queue->counters = value;
+  QueueSlot& slot = record->slots[id_.value()];
+  for (size_t i = 0; i < keycodec::kCounters; ++i) {
+    slot.counters[i].store(value.values[i], std::memory_order_relaxed);
+  }
+}
+
+void Core::Impl::BeginRecovery(bool empty_store) {
+  last_ticket_ = shared_->writes->submitted();
+  for (auto& lane : lanes_) {
+    if (empty_store) {
+      lane.discovered = true;
+      for (DueScan& due : lane.due) due.next_ms = due.from_ms = MonoTime::Max().ms();
+      continue;
+    }
+    StartDiscovery(&lane, std::string());
+  }
+  if (empty_store) undiscovered_ = 0;
+}
+
+}  // namespace vestq

@@ -1,0 +1,121 @@
+// How a job enters the store: ENQUEUE, and the two ways a vesting key is put.
+#include "engine/base/check.h"
+#include "engine/core_impl.h"
+
+namespace vestq {
+
+LaneId Core::Impl::LaneForJob(const QueueRecord& record, std::string_view space) {
+  // Without a space any lane of this core will do; one a turn keeps the keys of a batch together.
+  if (space.empty()) return lanes_[next_lane_].id;
+  return keycodec::LaneOfSpace(record.name, space, shared_->lanes);
+}
+
+JobId Core::Impl::NewJobId(LaneId lane) {
+  if (ids_.next == ids_.end) ids_ = shared_->ids->Take();
+  return JobId(ids_.next++ * shared_->lanes + lane.value());
+}
+
+void Core::Impl::Enqueue(EnqueueRequest* request) {
+  const Result<QueueRecord*> found = RecordOf(request->queue);
+  if (!found.ok()) {
+    request->error = found.error();
+    return Executed(request);
+  }
+  QueueRecord* const record = *found;
+  shared_->queues->EnsureStored(record);
+  CoreQueue* const queue = QueueHere(record);
+  const MonoTime at = now();
+  const LaneId lane = LaneForJob(*record, request->space);
+
+  keycodec::JobHeader header;
+  header.zone = {record->id, record->current(), record->order, request->space};
+  header.priority = request->priority;
+  header.enqueued_ms = at.ms();
+  header.enqueued_wall_ms = shared_->clock->Wall().ms();
+  header.attempts_max = request->attempts_set ? request->attempts : limits::kAttemptsDefault;
+  header.lease_ms = request->lease.ms();
+  header.backoff = request->backoff;
+  if (!request->backoff.empty()) header.flags |= keycodec::kFlagBackoff;
+  switch (request->when) {
+    case EnqueueRequest::When::kNow: break;
+    case EnqueueRequest::When::kDelay:
+      if (request->delay > Duration(0)) header.vests_ms = (at + request->delay).ms();
+      break;
+    case EnqueueRequest::When::kAt:
+      if (request->at.ms() > header.enqueued_wall_ms) {
+        header.vests_ms = request->at.ms();
+        header.clock = keycodec::Clock::kWall;
+      }
+      break;
+  }
+  if (header.vests_ms > limits::kKeyTimeMsMax) {
+    request->error =
+        Error(ErrorCode::kRange, "the job would vest after the last time a key can hold");
+    return Executed(request);
+  }
+  const JobId id = NewJobId(lane);
+  if (id.value() > limits::kJobIdMax) {
+    request->error = Error(ErrorCode::kFull, "this store has given out its last job id, " +
+                                                 std::to_string(limits::kJobIdMax));
+    return Executed(request);
+  }
+  request->id = id;
+
+  auto bytes = std::make_shared<std::string>();
+  keycodec::AppendJobRecord(header, request->payload, bytes.get());
+  key_.clear();
+  keycodec::AppendJobKey(lane, id, &key_);
+  batch_.Put(Family::kJob, key_, *bytes);
+  Count(queue, keycodec::Counter::kEnqueued, 1);
+  Count(queue, keycodec::Counter::kBytes, static_cast<int64_t>(request->payload.size()));
+  if (header.vests_ms == 0) {
+    PutReady(queue, lane, request->space, header.zone.incarnation, header.zone.order,
+             {header.priority, header.enqueued_ms, id}, {header.flags, 0}, std::move(bytes));
+  } else {
+    keycodec::ScheduledValue value;
+    value.flags = header.flags;
+    value.zone = std::move(header.zone);
+    value.priority = header.priority;
+    value.enqueued_ms = header.enqueued_ms;
+    PutScheduled(queue, lane, header.clock, header.vests_ms, id, value);
+  }
+  Executed(request);
+}
+
+void Core::Impl::PutReady(CoreQueue* queue, LaneId lane, std::string_view space,
+                          Incarnation incarnation, keycodec::Order order,
+                          const keycodec::ReadyRank& rank, const keycodec::ReadyValue& value,
+                          std::shared_ptr<const std::string> record) {
+  DCHECK(shared_->OwnerOf(lane) == id_, "LANE-1");
+  key_.clear();
+  keycodec::AppendReadyKey(lane, queue->record->id, incarnation, order, space, rank, &key_);
+  value_.clear();
+  keycodec::Append(value, &value_);
+  batch_.Put(Family::kVesting, key_, value_);
+  Count(queue, keycodec::Counter::kReady, 1);
+
+  SpaceState* const state = SpaceOf(queue, space);
+  LaneZone* const zone = ZoneOf(state, lane);
+  if (record != nullptr && cached_bytes_ + record->size() > shared_->payload_cache_bytes)
+    record.reset();
+  const uint64_t size = record == nullptr ? 0 : record->size();
+  cached_bytes_ += size;
+  cached_bytes_ -= zone->window.Insert({rank, value.flags, value.attempt, std::move(record)});
+  ++queue->new_jobs;
+  SpaceChanged(state);
+  MarkNotify(queue);
+}
+
+void Core::Impl::PutScheduled(CoreQueue* queue, LaneId lane, keycodec::Clock clock, int64_t time_ms,
+                              JobId id, const keycodec::ScheduledValue& value) {
+  DCHECK(shared_->OwnerOf(lane) == id_, "LANE-1");
+  key_.clear();
+  keycodec::AppendScheduledKey(lane, clock, time_ms, id, &key_);
+  value_.clear();
+  keycodec::Append(value, &value_);
+  batch_.Put(Family::kVesting, key_, value_);
+  Count(queue, keycodec::Counter::kScheduled, 1);
+  NoteScheduled(LaneHere(lane), clock, time_ms);
+}
+
+}  // namespace vestq

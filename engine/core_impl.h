@@ -1,0 +1,275 @@
+// The inside of a core (engine/core.h): its queues, windows, leases and the turn. Internal to
+// engine/; the functions are spread over core.cc (turn, routing), core_enqueue.cc, core_lease.cc,
+// core_settle.cc, core_lookup.cc and core_vesting.cc by what they serve. Everything here belongs to
+// the core's thread.
+#pragma once
+
+#include <deque>
+#include <functional>
+#include <map>
+#include <memory>
+#include <string>
+#include <string_view>
+#include <unordered_map>
+#include <utility>
+#include <vector>
+
+#include "engine/batch.h"
+#include "engine/core.h"
+#include "engine/shared.h"
+#include "keycodec/keys.h"
+#include "keycodec/records.h"
+#include "lanes/fair_queue.h"
+#include "lanes/ready_window.h"
+#include "lanes/sleep_gate.h"
+#include "lease/lease_table.h"
+
+namespace vestq {
+
+struct SpaceState;
+class LookupTask;
+class RefillTask;
+class FetchTask;
+class DiscoveryTask;
+class DueTask;
+
+// Lets an unordered_map of strings be searched by string_view.
+struct StringHash {
+  using is_transparent = void;
+  size_t operator()(std::string_view text) const noexcept {
+    return std::hash<std::string_view>{}(text);
+  }
+};
+
+// The ready jobs of one zone in one lane.
+struct LaneZone {
+  LaneZone(LaneId l, SpaceState* s, keycodec::Order order, bool complete);
+  const LaneId lane;
+  SpaceState* const space;
+  ReadyWindow window;
+  bool refilling = false;
+  bool fetching = false;
+  bool has_work() const { return !window.empty() || !window.complete(); }
+};
+
+// A space of a queue as far as this core owns it: one lane for a named space, any number for the
+// empty one.
+struct SpaceState {
+  CoreQueue* queue = nullptr;
+  std::string space;
+  FairQueue::Handle fair{};
+  bool active = false;  // stands in queue->fair
+  bool cold = false;    // has work that must be read first
+  std::vector<std::unique_ptr<LaneZone>> zones;
+  bool has_work() const;
+};
+
+struct CoreQueue {
+  QueueRecord* record = nullptr;
+  keycodec::CounterValue counters;  // of this core's slot
+  bool counters_dirty = false;
+  bool notify = false;  // stands in Core::Impl::notify_
+  std::map<std::string, std::unique_ptr<SpaceState>, std::less<>> spaces;
+  FairQueue fair;
+  size_t cold_spaces = 0;
+  uint32_t wakes = 0;                         // from other cores, not yet used
+  uint32_t new_jobs = 0;                      // became ready in this turn, not yet told to anyone
+  std::map<uint64_t, LeaseRequest*> waiters;  // LEASEs that started here, by wait order
+  std::vector<std::pair<Request*, bool>>
+      parked;  // LEASEs (request, local) until a cold read is back
+};
+
+// The due times of one lane by one clock: jobs in SCHEDULED, read from a remembered bound.
+struct DueScan {
+  int64_t next_ms = 0;  // no key that a scan has not found yet lies before this
+  int64_t from_ms = 0;  // where the next scan starts: everything before it is gone
+  bool scanning = false;
+  std::vector<JobId> removed;  // taken out by others while a scan is under way
+};
+
+struct LaneState {
+  LaneId id;
+  DueScan due[2];           // by keycodec::Clock
+  bool discovered = false;  // every zone with ready jobs is known
+};
+
+class Core::Impl {
+ public:
+  Impl(EngineShared* shared, CoreId id);
+
+  // --- core.cc: routing and the turn ---
+  void Start(Request* request);
+  void DropStream(Stream* stream);
+  bool Turn();
+  Duration UntilDue() const;
+  bool PrepareSleep();
+  void EndSleep();
+  void Wake();  // any thread
+
+  // --- recovery, before the first turn (engine_open.cc) ---
+  void RestoreLease(const Lease& lease);
+  void RestoreCounters(QueueRecord* record, const keycodec::CounterValue& value);
+  void BeginRecovery(bool empty_store);
+
+ private:
+  friend class Core;
+
+  // core.cc
+  static CoreId Target(const EngineShared& shared, const Request& request, CoreId self);
+  static bool Exclusive(RequestKind kind);
+  void Dispatch(Request* request);
+  void Execute(Request* request);
+  void PumpStream(Stream* stream);
+  void Executed(Request* request);  // carried out, here, by its owner
+  void Arrived(Request* request);   // carried out, back at its origin
+  void Send(CoreId to, const Message& message);
+  void FlushOutbox();
+  bool HandleMessages();
+  bool HandleReads();
+  void SubmitTurn();
+  bool CompleteAnswers();
+  void FailEverything();
+  MonoTime now();
+
+  // queues
+  CoreQueue* QueueHere(QueueRecord* record);
+  CoreQueue* QueueById(QueueId id);
+  Result<QueueRecord*> RecordOf(std::string_view name);
+  SpaceState* SpaceOf(CoreQueue* queue, std::string_view space);
+  LaneZone* ZoneOf(SpaceState* space, LaneId lane);
+  void Count(CoreQueue* queue, keycodec::Counter counter, int64_t delta);
+  // After anything that changed what the space can offer.
+  void SpaceChanged(SpaceState* space);
+  void MaybeForget(SpaceState* space);
+  void PublishHead(CoreQueue* queue);
+  void MarkNotify(CoreQueue* queue);
+
+  // core_enqueue.cc
+  void Enqueue(EnqueueRequest* request);
+  LaneId LaneForJob(const QueueRecord& record, std::string_view space);
+  JobId NewJobId(LaneId lane);
+  // Puts the READY key, counts, and shows the job to the window.
+  void PutReady(CoreQueue* queue, LaneId lane, std::string_view space, Incarnation incarnation,
+                keycodec::Order order, const keycodec::ReadyRank& rank,
+                const keycodec::ReadyValue& value, std::shared_ptr<const std::string> record);
+  void PutScheduled(CoreQueue* queue, LaneId lane, keycodec::Clock clock, int64_t time_ms, JobId id,
+                    const keycodec::ScheduledValue& value);
+
+  // core_lease.cc
+  void StartLease(LeaseRequest* request);
+  void ContinueLease(LeaseRequest* request);
+  enum class LeaseStep : uint8_t { kDone, kEmpty, kParked };
+  LeaseStep LeaseHere(CoreQueue* queue, LeaseRequest* request, bool local);
+  void LeaseForOther(Request* request, QueueRecord* record);
+  SpaceState* PickSpace(CoreQueue* queue, LaneZone** zone);
+  void PutLeased(const Lease& lease);
+  bool Claim(CoreQueue* queue, LaneZone* zone, LeaseRequest* request);
+  void FinishLease(LeaseRequest* request);
+  void Register(LeaseRequest* request);
+  void Unregister(LeaseRequest* request);
+  bool AnyHead(const LeaseRequest& request) const;
+  CoreId BestCore(const QueueRecord& record, const LeaseRequest& request) const;
+  void ServeWaiters();
+  void TellOthers();
+  void WakeOne(QueueRecord* record);
+  void UnparkLeases(CoreQueue* queue);
+  void ExpireWaits();
+  void Abandon(LeaseRequest* request);
+  bool StillHidden(CoreQueue* queue) const;
+
+  // core_settle.cc
+  void Renew(RenewRequest* request);
+  void Complete(CompleteRequest* request);
+  void Fail(FailRequest* request, const LookupTask* read);
+  void Release(ReleaseRequest* request, const LookupTask* read);
+  bool ExpireLeases();
+  void ExpireAfterRead(Lease* lease);
+  void MakeDead(Lease* lease, std::string reason, std::string last_error);
+  void BackToReady(Lease* lease, uint32_t attempt);
+  void ToRetry(Lease* lease, uint32_t attempt, uint32_t priority, Duration delay,
+               std::string last_error);
+  void EraseLeased(Lease* lease, CoreQueue* queue);
+  Lease* LiveLease(const Receipt& receipt);
+  static Error LeaseLostError(const Receipt& receipt);
+
+  // core_lookup.cc
+  void Lookup(JobId id, std::function<void(const LookupTask*)> then);
+  void TouchJob(JobId id);
+  void Refuse(Request* request, const Error& error);
+  void Cancel(CancelRequest* request);
+  void CancelFound(CancelRequest* request, const LookupTask* task);
+  void CancelLeased(CancelRequest* request, Lease* lease);
+  void Describe(JobRequest* request);
+  void DescribeFound(JobRequest* request, const LookupTask* task);
+
+  // core_vesting.cc
+  void StartRefill(LaneZone* zone);
+  void FinishRefill(LaneZone* zone, RefillTask* task);
+  void StartFetch(LaneZone* zone);
+  void FinishFetch(LaneZone* zone, FetchTask* task);
+  void StartDiscovery(LaneState* lane, std::string from);
+  void FinishDiscovery(LaneState* lane, DiscoveryTask* task);
+  void FinishDueScan(LaneState* lane, DueTask* task);
+  void Thaw(SpaceState* space);
+  void ReadFailed(CoreQueue* queue, SpaceState* space, const Error& error);
+  bool VestDue();
+  void NoteScheduled(LaneState* lane, keycodec::Clock clock, int64_t time_ms);
+  void NoteUnscheduled(LaneState* lane, keycodec::Clock clock, JobId id);
+  void SubmitRead(std::unique_ptr<ReadTask> task);
+  LaneState* LaneHere(LaneId id);
+
+  EngineShared* const shared_;
+  const CoreId id_;
+  const bool alone_;  // the only core
+
+  // The turn.
+  MonoTime now_;
+  bool now_stale_ = true;
+  Batch batch_;
+  std::string key_, value_;         // scratch
+  std::vector<Request*> executed_;  // this turn, waiting for its ticket
+  std::deque<Request*> awaiting_;   // answered once their ticket is durable
+  std::vector<Request*> answers_;
+  std::vector<Request*> refused_;  // answered without having been carried out
+  std::vector<CoreQueue*> dirty_;  // counters changed this turn
+  Ticket last_ticket_;
+  bool write_busy_ = false;
+  std::vector<std::deque<Message>> outbox_;  // by core; leaves after the batch is submitted
+  SleepGate gate_;
+  void (*wake_)(void*) = nullptr;
+  void* wake_context_ = nullptr;
+
+  // Jobs.
+  std::vector<std::unique_ptr<CoreQueue>> queues_;
+  std::unordered_map<QueueId, CoreQueue*> queues_by_id_;
+  std::unordered_map<std::string, QueueRecord*, StringHash, std::equal_to<>> names_;
+  std::vector<LaneState> lanes_;
+  size_t next_lane_ = 0;  // of this turn's jobs without a space
+  IdAllocator::Block ids_;
+  LeaseTable leases_;
+  uint64_t claims_ = 0;
+  uint64_t random_ = 0;
+  size_t undiscovered_ = 0;
+  uint64_t cached_bytes_ = 0;       // of records held by windows
+  std::vector<CoreQueue*> notify_;  // waiters may have something to take
+  std::vector<CoreQueue*> tell_;    // other cores' waiters may
+
+  // Waiting LEASEs that started here.
+  uint64_t wait_counter_ = 0;
+  std::map<uint64_t, LeaseRequest*> waiting_;  // all of them, by wait order
+  std::map<std::pair<MonoTime, uint64_t>, LeaseRequest*> wait_timers_;
+
+  std::multimap<MonoTime, std::function<void()>> retries_;  // of reads that failed
+
+  // Jobs that a lookup is under way for.
+  std::multimap<JobId, LookupTask*> watched_;
+  std::vector<std::unique_ptr<ReadTask>> results_;
+  std::vector<std::unique_ptr<ReadTask>> reads_;  // of this turn, submitted behind its batch
+};
+
+// The way from a core to its inside, for the files of engine/ that set it up.
+struct CoreAccess {
+  static Core::Impl* Of(Core* core) { return core->impl_.get(); }
+};
+
+}  // namespace vestq

@@ -1,0 +1,444 @@
+// LEASE: choosing a core, a space, a lane and a job; claims; and LEASEs that wait.
+#include <algorithm>
+
+#include "engine/base/check.h"
+#include "engine/core_impl.h"
+
+namespace vestq {
+
+// --- The request's way over queues and cores (its origin)
+// -------------------------------------------------------------
+
+void Core::Impl::StartLease(LeaseRequest* request) {
+  if (!notify_.empty()) ServeWaiters();  // those who wait come first
+  request->started_ns = static_cast<uint64_t>(shared_->clock->source()->NowNs());
+  request->jobs.clear();
+  request->reply_bytes = 0;
+  request->tried.clear();
+  request->records.clear();
+  request->waiting = false;
+  request->abandoned = false;
+  request->wait_order = 0;
+  for (const std::string& name : request->queues) {
+    const Result<QueueRecord*> record = RecordOf(name);
+    if (!record.ok()) {
+      request->error = record.error();
+      return FinishLease(request);
+    }
+    request->records.push_back(*record);
+  }
+  if (request->wait) {
+    request->wait_until = request->block == Duration(0) ? MonoTime::Max() : now() + request->block;
+  }
+  ContinueLease(request);
+}
+
+// The core that has the best head for the queue and was not asked yet in this pass; `kCoresMax`
+// when there is none.
+CoreId Core::Impl::BestCore(const QueueRecord& record, const LeaseRequest& request) const {
+  uint64_t best = kNoHead;
+  CoreId core(limits::kCoresMax);
+  for (uint16_t i = 0; i < shared_->cores; ++i) {
+    if (std::find(request.tried.begin(), request.tried.end(), CoreId(i)) != request.tried.end())
+      continue;
+    const uint64_t head = record.slots[i].head.load(std::memory_order_acquire);
+    // Equal heads go to the nearest, which is here.
+    if (head < best || (head == best && head != kNoHead && CoreId(i) == id_)) {
+      best = head;
+      core = CoreId(i);
+    }
+  }
+  return core;
+}
+
+bool Core::Impl::AnyHead(const LeaseRequest& request) const {
+  for (QueueRecord* record : request.records) {
+    if (alone_) {
+      const CoreQueue* const queue = record->slots[id_.value()].core_queue;
+      if (queue != nullptr &&
+          (!queue->fair.empty() || queue->cold_spaces > 0 || StillHidden(queue))) {
+        return true;
+      }
+      continue;
+    }
+    for (uint16_t i = 0; i < shared_->cores; ++i) {
+      if (record->slots[i].head.load(std::memory_order_acquire) != kNoHead) return true;
+    }
+  }
+  return false;
+}
+
+// Runs at the start, when an owner sends the request back, and when a waiting one is woken. `stage`
+// is the queue it is at.
+void Core::Impl::ContinueLease(LeaseRequest* request) {
+  request->under_way = false;
+  if (!request->error.ok()) return FinishLease(request);
+  for (; request->stage < request->records.size() && request->jobs.size() < request->count;
+       ++request->stage) {
+    QueueRecord* const record = request->records[request->stage];
+    for (;;) {
+      if (request->jobs.size() >= request->count) break;
+      if (request->reply_bytes >= limits::kLeaseReplyBytes) return FinishLease(request);
+      CoreId core = id_;
+      if (alone_) {
+        if (!request->tried.empty()) break;
+      } else {
+        core = BestCore(*record, *request);
+        if (core == CoreId(limits::kCoresMax)) break;
+      }
+      request->tried.push_back(core);
+      if (core == id_) {
+        if (LeaseHere(QueueHere(record), request, true) == LeaseStep::kParked) {
+          request->under_way = true;
+          return;
+        }
+      } else {
+        request->under_way = true;
+        return Send(core, Message{Message::Kind::kLease, request, record});
+      }
+    }
+    request->tried.clear();
+  }
+  if (!request->jobs.empty() || !request->wait || request->abandoned) return FinishLease(request);
+  if (now() >= request->wait_until) return FinishLease(request);
+  Register(request);
+}
+
+void Core::Impl::FinishLease(LeaseRequest* request) {
+  request->tried.clear();
+  if (!request->jobs.empty()) {
+    shared_->leases_served.fetch_add(1, std::memory_order_relaxed);
+    if (request->wait_order == 0) {  // one that waited says nothing about the engine's speed
+      shared_->lease_latency.Record(static_cast<uint64_t>(shared_->clock->source()->NowNs()) -
+                                    request->started_ns);
+    } else if (AnyHead(*request)) {
+      // One that waited went to look elsewhere and found something; there may be more for those
+      // behind it.
+      for (QueueRecord* record : request->records) {
+        CoreQueue* const queue = QueueHere(record);
+        if (!queue->waiters.empty()) MarkNotify(queue);
+      }
+    }
+  }
+  // Jobs that another core claimed rest on that core's ticket, which the request carries already.
+  Executed(request);
+}
+
+// --- At the owner
+// ----------------------------------------------------------------------------------------------------
+
+void Core::Impl::LeaseForOther(Request* request, QueueRecord* record) {
+  auto* const lease = static_cast<LeaseRequest*>(request);
+  if (LeaseHere(QueueHere(record), lease, false) == LeaseStep::kParked) return;
+  executed_.push_back(lease);
+}
+
+bool Core::Impl::StillHidden(CoreQueue* queue) const {
+  return undiscovered_ > 0 && queue->record->Total(keycodec::Counter::kReady, shared_->cores) > 0;
+}
+
+Core::Impl::LeaseStep Core::Impl::LeaseHere(CoreQueue* queue, LeaseRequest* request, bool local) {
+  bool claimed = false;
+  while (request->jobs.size() < request->count) {
+    LaneZone* zone = nullptr;
+    SpaceState* const space = PickSpace(queue, &zone);
+    if (space == nullptr) {
+      if (claimed || !(queue->cold_spaces > 0 || StillHidden(queue))) break;
+      queue->parked.emplace_back(request, local);
+      return LeaseStep::kParked;
+    }
+    const auto& record = zone->window.Front().record;
+    if (request->reply_bytes > 0 &&
+        request->reply_bytes + record->size() > limits::kLeaseReplyBytes)
+      break;
+    if (!Claim(queue, zone, request)) break;
+    claimed = true;
+  }
+  return claimed ? LeaseStep::kDone : LeaseStep::kEmpty;
+}
+
+// The space whose turn it is, and its first job, in memory with its record. Spaces whose next job
+// must be read first are set aside (and read) meanwhile.
+SpaceState* Core::Impl::PickSpace(CoreQueue* queue, LaneZone** zone) {
+  while (!queue->fair.empty()) {
+    auto* const space = static_cast<SpaceState*>(queue->fair.TopOwner());
+    LaneZone* best = nullptr;
+    bool cold = false;
+    for (auto& candidate : space->zones) {
+      if (candidate->window.empty()) {
+        if (candidate->window.complete()) continue;
+        // Its next job may come before all others: read on before choosing.
+        StartRefill(candidate.get());
+        cold = true;
+      } else if (best == nullptr ||
+                 keycodec::ReadyRankLess(queue->record->order, candidate->window.Front().rank,
+                                         best->window.Front().rank)) {
+        best = candidate.get();
+      }
+    }
+    if (!cold && best != nullptr && best->window.Front().record == nullptr) {
+      StartFetch(best);
+      cold = true;
+    }
+    if (!cold && best != nullptr) {
+      *zone = best;
+      return space;
+    }
+    queue->fair.Deactivate(space->fair);
+    space->active = false;
+    if (cold) {
+      space->cold = true;
+      ++queue->cold_spaces;
+    }
+    PublishHead(queue);
+  }
+  return nullptr;
+}
+
+bool Core::Impl::Claim(CoreQueue* queue, LaneZone* zone, LeaseRequest* request) {
+  if (shared_->leased.load(std::memory_order_relaxed) >= shared_->options.max_leased) {
+    if (request->jobs.empty()) {
+      request->error =
+          Error(ErrorCode::kFull,
+                "max-leased: " + std::to_string(shared_->options.max_leased) + " jobs are leased");
+    }
+    return false;
+  }
+  SpaceState* const space = zone->space;
+  ReadyJob job = zone->window.PopFront();
+  cached_bytes_ -= job.record->size();
+  Result<keycodec::JobRecord> decoded = keycodec::DecodeJobRecord(*job.record);
+  CHECK(decoded.ok(), "JOB-2: a record that was read and checked decodes");
+  const keycodec::JobHeader& header = decoded->header;
+
+  // READY key out, LEASED key in.
+  key_.clear();
+  keycodec::AppendReadyKey(zone->lane, queue->record->id, header.zone.incarnation,
+                           header.zone.order, space->space, job.rank, &key_);
+  batch_.SingleDelete(Family::kVesting, key_);
+
+  Lease lease;
+  lease.id = job.rank.id;
+  lease.lane = zone->lane;
+  lease.fence = Fence{shared_->epoch, ++claims_};
+  lease.queue = queue->record->id;
+  lease.incarnation = header.zone.incarnation;
+  lease.order = header.zone.order;
+  lease.space = space->space;
+  lease.priority = job.rank.priority;
+  lease.enqueued_ms = header.enqueued_ms;
+  lease.ready_time_ms = job.rank.time_ms;
+  lease.flags = job.flags;
+  lease.attempt = job.attempt + 1;
+  lease.attempts_max = header.attempts_max;
+  lease.payload_bytes = static_cast<uint32_t>(decoded->payload.size());
+  lease.granted = request->lease > Duration(0) ? request->lease
+                  : header.lease_ms > 0        ? Duration(header.lease_ms)
+                                               : limits::kLeaseDefault;
+  lease.deadline = now() + lease.granted;
+  lease.stored_deadline_ms = lease.deadline.ms();
+  lease.worker = request->worker;
+  PutLeased(lease);
+  Count(queue, keycodec::Counter::kReady, -1);
+  Count(queue, keycodec::Counter::kLeased, 1);
+  Count(queue, keycodec::Counter::kLeases, 1);
+
+  LeasedJob& out = request->jobs.emplace_back();
+  out.receipt = {lease.id, lease.fence};
+  out.queue = queue->record->name;
+  out.space = space->space;
+  out.payload = decoded->payload;
+  out.attempt = lease.attempt;
+  out.attempts = lease.attempts_max;
+  out.priority = lease.priority;
+  out.enqueued = WallTime(header.enqueued_wall_ms);
+  out.lease_left = lease.granted;
+  out.deadline = shared_->clock->ToWall(lease.deadline);
+  request->reply_bytes += job.record->size();
+  out.record = std::move(job.record);
+  leases_.Insert(lease);
+  TouchJob(lease.id);
+  shared_->leased.fetch_add(1, std::memory_order_relaxed);
+
+  queue->fair.Charge(space->fair);
+  if (zone->window.NeedsRefill() && !zone->refilling) StartRefill(zone);
+  SpaceChanged(space);
+  MaybeForget(space);
+  return true;
+}
+
+void Core::Impl::PutLeased(const Lease& lease) {
+  key_.clear();
+  keycodec::AppendLeasedKey(lease.lane, lease.stored_deadline_ms, lease.id, &key_);
+  keycodec::LeasedValue value;
+  value.flags = lease.flags;
+  value.attempt = lease.attempt;
+  value.attempts_max = lease.attempts_max;
+  value.zone = {lease.queue, lease.incarnation, lease.order, std::string(lease.space)};
+  value.priority = lease.priority;
+  value.enqueued_ms = lease.enqueued_ms;
+  value.ready_time_ms = lease.ready_time_ms;
+  value.fence = lease.fence;
+  value.lease_ms = lease.granted.ms();
+  value.payload_bytes = lease.payload_bytes;
+  value.worker = std::string(lease.worker);
+  value_.clear();
+  keycodec::Append(value, &value_);
+  batch_.Put(Family::kVesting, key_, value_);
+}
+
+// A cold read is back: LEASEs that waited for it look again.
+void Core::Impl::UnparkLeases(CoreQueue* queue) {
+  if (queue->parked.empty()) return;
+  auto parked = std::move(queue->parked);
+  queue->parked.clear();
+  for (auto& [request, local] : parked) {
+    auto* const lease = static_cast<LeaseRequest*>(request);
+    if (LeaseHere(queue, lease, local) == LeaseStep::kParked) continue;
+    if (local) {
+      ContinueLease(lease);
+    } else {
+      executed_.push_back(lease);
+    }
+  }
+}
+
+// --- Waiting
+// ---------------------------------------------------------------------------------------------------------
+//
+// WAIT-1: no job stands ready while a LEASE waits for its queue. A waiter registers, fences, and
+// looks at the heads again; an owner publishes its head, fences, and looks for waiters. One job
+// wakes one waiter; a woken LEASE that finds nothing keeps its place; a wake-up that finds no
+// waiter is passed on.
+
+void Core::Impl::Register(LeaseRequest* request) {
+  if (request->wait_order == 0) {
+    // Comparable between cores to the millisecond: longest wait first.
+    request->wait_order = (static_cast<uint64_t>(now().ms()) << 20) + (++wait_counter_ & 0xFFFFF);
+  }
+  request->waiting = true;
+  waiting_[request->wait_order] = request;
+  if (request->wait_until < MonoTime::Max()) {
+    wait_timers_[{request->wait_until, request->wait_order}] = request;
+  }
+  for (QueueRecord* record : request->records) {
+    CoreQueue* const queue = QueueHere(record);
+    if (!queue->waiters.emplace(request->wait_order, request).second)
+      continue;  // the same queue named twice
+    QueueSlot& slot = record->slots[id_.value()];
+    slot.waiters.store(queue->waiters.size(), std::memory_order_relaxed);
+    slot.oldest_waiter.store(queue->waiters.begin()->first, std::memory_order_relaxed);
+  }
+  if (!alone_) std::atomic_thread_fence(std::memory_order_seq_cst);
+  if (AnyHead(*request)) {
+    for (QueueRecord* record : request->records) MarkNotify(QueueHere(record));
+  }
+}
+
+void Core::Impl::Unregister(LeaseRequest* request) {
+  if (!request->waiting) return;
+  request->waiting = false;
+  waiting_.erase(request->wait_order);
+  wait_timers_.erase({request->wait_until, request->wait_order});
+  for (QueueRecord* record : request->records) {
+    CoreQueue* const queue = QueueHere(record);
+    queue->waiters.erase(request->wait_order);
+    QueueSlot& slot = record->slots[id_.value()];
+    slot.waiters.store(queue->waiters.size(), std::memory_order_relaxed);
+    slot.oldest_waiter.store(queue->waiters.empty() ? kNoWaiter : queue->waiters.begin()->first,
+                             std::memory_order_relaxed);
+  }
+}
+
+// Waiters of this core for queues that have something, here or elsewhere.
+void Core::Impl::ServeWaiters() {
+  // Serving may mark queues again (a LEASE that waits for two queues): bounded by this turn's
+  // marks.
+  const size_t marked = notify_.size();
+  std::vector<CoreQueue*> queues(notify_.begin(), notify_.begin() + static_cast<ptrdiff_t>(marked));
+  notify_.erase(notify_.begin(), notify_.begin() + static_cast<ptrdiff_t>(marked));
+  for (CoreQueue* queue : queues) {
+    queue->notify = false;
+    // A LEASE that goes to look at another core, or waits for a read, uses up one wake-up; local
+    // jobs are served as long as there are any.
+    uint32_t wakes = std::max<uint32_t>(1, std::exchange(queue->wakes, 0));
+    while (wakes > 0 && !queue->waiters.empty()) {
+      LeaseRequest* const request = queue->waiters.begin()->second;
+      if (!AnyHead(*request)) break;
+      Unregister(request);
+      request->stage = 0;
+      ContinueLease(request);
+      if (request->waiting) break;  // found nothing: the head it saw was taken by another
+      if (request->under_way) --wakes;
+    }
+    if (queue->new_jobs > 0) tell_.push_back(queue);
+  }
+}
+
+// Jobs that became ready here and that no waiter here took: the waiter that waits longest
+// elsewhere.
+void Core::Impl::TellOthers() {
+  if (alone_) {
+    for (CoreQueue* queue : tell_) queue->new_jobs = 0;
+    tell_.clear();
+    return;
+  }
+  if (tell_.empty()) return;
+  std::atomic_thread_fence(std::memory_order_seq_cst);  // the heads were published before
+  for (CoreQueue* queue : tell_) {
+    uint32_t jobs = std::exchange(queue->new_jobs, 0);
+    if (queue->record->slots[id_.value()].head.load(std::memory_order_relaxed) == kNoHead) continue;
+    std::vector<std::pair<uint64_t, CoreId>> waiting;
+    for (uint16_t i = 0; i < shared_->cores; ++i) {
+      if (i == id_.value()) continue;
+      const uint64_t oldest = queue->record->slots[i].oldest_waiter.load(std::memory_order_relaxed);
+      if (oldest != kNoWaiter) waiting.emplace_back(oldest, CoreId(i));
+    }
+    std::sort(waiting.begin(), waiting.end());
+    for (size_t i = 0; jobs > 0 && !waiting.empty(); ++i, --jobs) {
+      // Further jobs go round the cores that wait; each passes on what it cannot use.
+      const CoreId core = waiting[i % waiting.size()].second;
+      if (i >= limits::kSliceJobs) break;
+      Send(core, Message{Message::Kind::kWake, nullptr, queue->record});
+    }
+  }
+  tell_.clear();
+}
+
+// A wake-up from another core.
+void Core::Impl::WakeOne(QueueRecord* record) {
+  CoreQueue* const queue = QueueHere(record);
+  if (!queue->waiters.empty()) {
+    ++queue->wakes;
+    return MarkNotify(queue);
+  }
+  // The waiter has gone: pass it on to a core that still has one.
+  std::atomic_thread_fence(std::memory_order_seq_cst);
+  uint64_t oldest = kNoWaiter;
+  CoreId core = id_;
+  for (uint16_t i = 0; i < shared_->cores; ++i) {
+    const uint64_t waiter = record->slots[i].oldest_waiter.load(std::memory_order_relaxed);
+    if (i != id_.value() && waiter < oldest) {
+      oldest = waiter;
+      core = CoreId(i);
+    }
+  }
+  if (core != id_) Send(core, Message{Message::Kind::kWake, nullptr, record});
+}
+
+void Core::Impl::ExpireWaits() {
+  while (!wait_timers_.empty() && wait_timers_.begin()->first.first <= now_) {
+    LeaseRequest* const request = wait_timers_.begin()->second;
+    Unregister(request);
+    FinishLease(request);
+  }
+}
+
+void Core::Impl::Abandon(LeaseRequest* request) {
+  request->abandoned = true;
+  if (!request->waiting) return;  // done, or under way: it ends by itself
+  Unregister(request);
+  FinishLease(request);
+}
+
+}  // namespace vestq

@@ -1,0 +1,266 @@
+// What ends or changes a lease: RENEW, COMPLETE, FAIL, RELEASE, and expiry.
+#include <algorithm>
+
+#include "engine/base/check.h"
+#include "engine/core_impl.h"
+#include "engine/lookup_task.h"
+#include "lease/backoff.h"
+
+namespace vestq {
+namespace {
+
+uint64_t NextRandom(uint64_t* state) {  // splitmix64
+  uint64_t z = (*state += 0x9E3779B97F4A7C15ull);
+  z = (z ^ (z >> 30)) * 0xBF58476D1CE4E5B9ull;
+  z = (z ^ (z >> 27)) * 0x94D049BB133111EBull;
+  return z ^ (z >> 31);
+}
+
+}  // namespace
+
+Error Core::Impl::LeaseLostError(const Receipt& receipt) {
+  return Error(ErrorCode::kLeaseLost,
+               "the lease of job " + std::to_string(receipt.id.value()) + " is over");
+}
+
+// A live lease of that receipt; expiry is by the turn's clock, so a lease whose deadline has passed
+// is over even before its key has moved.
+Lease* Core::Impl::LiveLease(const Receipt& receipt) {
+  Lease* const lease = leases_.Find(receipt.id, receipt.fence);
+  return lease != nullptr && !lease->ending && lease->deadline > now() ? lease : nullptr;
+}
+
+// The LEASED key goes, the lease with it. The caller puts what comes instead into the same batch.
+void Core::Impl::EraseLeased(Lease* lease, CoreQueue* queue) {
+  key_.clear();
+  keycodec::AppendLeasedKey(lease->lane, lease->stored_deadline_ms, lease->id, &key_);
+  batch_.SingleDelete(Family::kVesting, key_);
+  Count(queue, keycodec::Counter::kLeased, -1);
+  TouchJob(lease->id);
+  leases_.Erase(lease);
+  shared_->leased.fetch_sub(1, std::memory_order_relaxed);
+}
+
+void Core::Impl::Renew(RenewRequest* request) {
+  Lease* const lease = LiveLease(request->receipt);
+  if (lease == nullptr) {
+    request->error = LeaseLostError(request->receipt);
+    return Executed(request);
+  }
+  const Duration length = request->lease > Duration(0) ? request->lease : lease->granted;
+  const Renewal renewal = leases_.Renew(lease, now(), length);
+  if (!renewal.covered) {
+    // The stored deadline no longer covers it: the key moves to the generously later one.
+    key_.clear();
+    keycodec::AppendLeasedKey(lease->lane, renewal.stored_before_ms, lease->id, &key_);
+    batch_.SingleDelete(Family::kVesting, key_);
+    PutLeased(*lease);
+  }
+  request->left = length;
+  Executed(request);
+}
+
+void Core::Impl::Complete(CompleteRequest* request) {
+  Lease* const lease = LiveLease(request->receipt);
+  if (lease == nullptr) {
+    request->error = LeaseLostError(request->receipt);
+    return Executed(request);
+  }
+  CoreQueue* const queue = QueueById(lease->queue);
+  key_.clear();
+  keycodec::AppendJobKey(lease->lane, lease->id, &key_);
+  batch_.SingleDelete(Family::kJob, key_);
+  if ((lease->flags & keycodec::kFlagJobRow) != 0) {
+    batch_.Delete(Family::kRows, keycodec::JobRowKey(lease->lane, lease->id));
+  }
+  Count(queue, keycodec::Counter::kCompleted, 1);
+  Count(queue, keycodec::Counter::kBytes, -static_cast<int64_t>(lease->payload_bytes));
+  EraseLeased(lease, queue);
+  Executed(request);
+}
+
+void Core::Impl::Fail(FailRequest* request, const LookupTask* read) {
+  Lease* const lease = LiveLease(request->receipt);
+  if (lease == nullptr) {
+    request->error = LeaseLostError(request->receipt);
+    return Executed(request);
+  }
+  const bool used_up = lease->attempts_max != 0 && lease->attempt >= lease->attempts_max;
+  // What the header (its own back-off) or the job row (the error before, when no reason is given
+  // now) must tell.
+  const bool needs_header = !used_up && !request->to_dead && !request->delay_set &&
+                            (lease->flags & keycodec::kFlagBackoff) != 0;
+  const bool needs_row = request->reason.empty() && (lease->flags & keycodec::kFlagJobRow) != 0;
+  if ((needs_header || needs_row) && read == nullptr) {
+    return Lookup(lease->id, [this, request](const LookupTask* task) {
+      if (!task->error.ok()) return Refuse(request, task->error);
+      Fail(request, task);
+    });
+  }
+  std::string last_error = request->reason;
+  if (last_error.empty() && read != nullptr && read->row) last_error = read->row->last_error;
+
+  CoreQueue* const queue = QueueById(lease->queue);
+  Count(queue, keycodec::Counter::kFailed, 1);
+  if (used_up || request->to_dead) {
+    request->dead = true;
+    MakeDead(lease,
+             used_up ? "attempts used up: the worker reported a failure" : "the worker gave it up",
+             std::move(last_error));
+    return Executed(request);
+  }
+  Duration delay = request->delay;
+  if (!request->delay_set) {
+    const std::string encoded =
+        read != nullptr && read->record ? read->record->header.backoff : std::string();
+    const Result<Duration> backoff = BackoffDelay(encoded, lease->attempt, NextRandom(&random_));
+    CHECK(backoff.ok(), "JOB-2: a stored back-off decodes");
+    delay = *backoff;
+  }
+  request->retry_in = delay;
+  ToRetry(lease, lease->attempt, lease->priority, delay, std::move(last_error));
+  Executed(request);
+}
+
+void Core::Impl::Release(ReleaseRequest* request, const LookupTask* read) {
+  Lease* const lease = LiveLease(request->receipt);
+  if (lease == nullptr) {
+    request->error = LeaseLostError(request->receipt);
+    return Executed(request);
+  }
+  const uint32_t priority = request->priority_set ? request->priority : lease->priority;
+  const uint32_t attempt = lease->attempt - 1;
+  CoreQueue* const queue = QueueById(lease->queue);
+  const bool moves = request->delay > Duration(0) || priority != lease->priority;
+  if (!moves) {
+    Count(queue, keycodec::Counter::kReleased, 1);
+    BackToReady(lease, attempt);
+    return Executed(request);
+  }
+  // The job row is written anew: what it says of the last error stays.
+  if ((lease->flags & keycodec::kFlagJobRow) != 0 && read == nullptr) {
+    return Lookup(lease->id, [this, request](const LookupTask* task) {
+      if (!task->error.ok()) return Refuse(request, task->error);
+      Release(request, task);
+    });
+  }
+  std::string last_error = read != nullptr && read->row ? read->row->last_error : std::string();
+  Count(queue, keycodec::Counter::kReleased, 1);
+  ToRetry(lease, attempt, priority, request->delay, std::move(last_error));
+  Executed(request);
+}
+
+// LEASED -> the READY key it came from.
+void Core::Impl::BackToReady(Lease* lease, uint32_t attempt) {
+  CoreQueue* const queue = QueueById(lease->queue);
+  PutReady(queue, lease->lane, lease->space, lease->incarnation, lease->order,
+           {lease->priority, lease->ready_time_ms, lease->id}, {lease->flags, attempt}, nullptr);
+  EraseLeased(lease, queue);
+}
+
+// LEASED -> SCHEDULED after `delay` (or READY without one), with a job row that tells where it
+// stands.
+void Core::Impl::ToRetry(Lease* lease, uint32_t attempt, uint32_t priority, Duration delay,
+                         std::string last_error) {
+  CoreQueue* const queue = QueueById(lease->queue);
+  const Lease& old = *lease;
+  const uint32_t flags = old.flags | keycodec::kFlagJobRow;
+  keycodec::JobRow row;
+  row.attempt = attempt;
+  row.priority = priority;
+  row.last_error = std::move(last_error);
+  if (delay > Duration(0)) {
+    const int64_t vests_ms = std::min((now() + delay).ms(), limits::kKeyTimeMsMax);
+    keycodec::AppendScheduledKey(old.lane, keycodec::Clock::kEngine, vests_ms, old.id, &row.key);
+    keycodec::ScheduledValue value;
+    value.flags = flags;
+    value.attempt = attempt;
+    value.zone = {old.queue, old.incarnation, old.order, std::string(old.space)};
+    value.priority = priority;
+    value.enqueued_ms = old.enqueued_ms;
+    PutScheduled(queue, old.lane, keycodec::Clock::kEngine, vests_ms, old.id, value);
+  } else {
+    const keycodec::ReadyRank rank{priority, old.ready_time_ms, old.id};
+    keycodec::AppendReadyKey(old.lane, old.queue, old.incarnation, old.order, old.space, rank,
+                             &row.key);
+    PutReady(queue, old.lane, old.space, old.incarnation, old.order, rank, {flags, attempt},
+             nullptr);
+  }
+  value_.clear();
+  keycodec::Append(row, &value_);
+  batch_.Put(Family::kRows, keycodec::JobRowKey(old.lane, old.id), value_);
+  EraseLeased(lease, queue);
+}
+
+// LEASED -> dead letter; the payload stays.
+void Core::Impl::MakeDead(Lease* lease, std::string reason, std::string last_error) {
+  CoreQueue* const queue = QueueById(lease->queue);
+  const Lease& old = *lease;
+  keycodec::DeadValue dead;
+  dead.zone = {old.queue, old.incarnation, old.order, std::string(old.space)};
+  dead.lane = old.lane;
+  dead.attempt = old.attempt;
+  dead.attempts_max = old.attempts_max;
+  dead.priority = old.priority;
+  dead.enqueued_ms = old.enqueued_ms;
+  dead.died_wall_ms = std::max<int64_t>(0, shared_->clock->Wall().ms());
+  dead.reason = std::move(reason);
+  dead.last_error = last_error;
+  dead.payload_bytes = old.payload_bytes;
+  keycodec::JobRow row;
+  row.place = keycodec::Place::kDead;
+  row.key = keycodec::DeadKey(old.queue, old.incarnation, now().ms(), old.id);
+  row.attempt = old.attempt;
+  row.priority = old.priority;
+  row.last_error = std::move(last_error);
+  value_.clear();
+  keycodec::Append(dead, &value_);
+  batch_.Put(Family::kRows, row.key, value_);
+  value_.clear();
+  keycodec::Append(row, &value_);
+  batch_.Put(Family::kRows, keycodec::JobRowKey(old.lane, old.id), value_);
+  Count(queue, keycodec::Counter::kDead, 1);
+  Count(queue, keycodec::Counter::kDied, 1);
+  EraseLeased(lease, queue);
+}
+
+// Leases whose time is up: ready again at once, or dead when that was the last attempt. In slices.
+bool Core::Impl::ExpireLeases() {
+  for (size_t i = 0; i < limits::kSliceJobs; ++i) {
+    Lease* const lease = leases_.Expired(now_);
+    if (lease == nullptr) return false;
+    const bool used_up = lease->attempts_max != 0 && lease->attempt >= lease->attempts_max;
+    if (used_up && (lease->flags & keycodec::kFlagJobRow) != 0) {
+      ExpireAfterRead(lease);
+      continue;
+    }
+    Count(QueueById(lease->queue), keycodec::Counter::kExpired, 1);
+    if (used_up) {
+      MakeDead(lease, "attempts used up: the lease expired", std::string());
+    } else {
+      BackToReady(lease, lease->attempt);
+    }
+  }
+  return true;
+}
+
+// Its job row holds what a worker said last: that is read before the dead letter is written. The
+// lease is over already (LiveLease), only its key has not moved yet.
+void Core::Impl::ExpireAfterRead(Lease* lease) {
+  leases_.Suspend(lease);
+  const JobId id = lease->id;
+  const Fence fence = lease->fence;
+  Lookup(id, [this, id, fence](const LookupTask* task) {
+    Lease* const ended = leases_.Find(id, fence);
+    if (ended == nullptr) return;  // cancelled meanwhile
+    if (!task->error.ok()) {       // the read pool could not read: try again a little later
+      leases_.Resume(ended, now() + Seconds(1));
+      return;
+    }
+    Count(QueueById(ended->queue), keycodec::Counter::kExpired, 1);
+    MakeDead(ended, "attempts used up: the lease expired",
+             task->row ? task->row->last_error : std::string());
+  });
+}
+
+}  // namespace vestq

@@ -1,0 +1,244 @@
+// What becomes ready when: windows and their refills, zones found at a start, scheduled jobs whose
+// time has come.
+#include <algorithm>
+
+#include "engine/base/check.h"
+#include "engine/core_impl.h"
+#include "engine/zone_tasks.h"
+
+namespace vestq {
+namespace {
+// Records that one read brings along.
+constexpr uint64_t kRefillBytes = uint64_t{1} << 20;
+constexpr size_t kFetchJobs = 64;
+constexpr size_t kDiscoveryZones = 256;
+constexpr Duration kReadRetry = Seconds(1);
+}  // namespace
+
+// --- Windows
+// ---------------------------------------------------------------------------------------------------------
+
+void Core::Impl::StartRefill(LaneZone* zone) {
+  if (zone->refilling) return;
+  zone->refilling = true;
+  const QueueRecord& record = *zone->space->queue->record;
+  auto task = std::make_unique<RefillTask>();
+  task->lane = zone->lane;
+  task->zone = {record.id, record.current(), record.order, zone->space->space};
+  task->from = zone->window.BeginRefill();
+  task->max_jobs = limits::kWindowJobs;
+  const uint64_t room =
+      shared_->payload_cache_bytes - std::min(shared_->payload_cache_bytes, cached_bytes_);
+  task->max_bytes = std::clamp<uint64_t>(room, 1, kRefillBytes);
+  RefillTask* const raw = task.get();
+  task->finish = [this, zone, raw](ReadTask*) { FinishRefill(zone, raw); };
+  SubmitRead(std::move(task));
+}
+
+void Core::Impl::FinishRefill(LaneZone* zone, RefillTask* task) {
+  zone->refilling = false;
+  SpaceState* const space = zone->space;
+  CoreQueue* const queue = space->queue;
+  if (!task->error.ok()) {
+    zone->window.AbandonRefill();
+    return ReadFailed(queue, space, task->error);
+  }
+  cached_bytes_ += zone->window.FinishRefill(std::move(task->jobs), task->reached_end);
+  Thaw(space);
+}
+
+void Core::Impl::StartFetch(LaneZone* zone) {
+  if (zone->fetching) return;
+  zone->fetching = true;
+  auto task = std::make_unique<FetchTask>();
+  task->lane = zone->lane;
+  task->max_bytes = kRefillBytes;
+  zone->window.Unread(kFetchJobs, &task->jobs);
+  FetchTask* const raw = task.get();
+  task->finish = [this, zone, raw](ReadTask*) { FinishFetch(zone, raw); };
+  SubmitRead(std::move(task));
+}
+
+void Core::Impl::FinishFetch(LaneZone* zone, FetchTask* task) {
+  zone->fetching = false;
+  SpaceState* const space = zone->space;
+  if (!task->error.ok()) {
+    // A job that was cancelled meanwhile has no record; the others are asked for again.
+    bool gone = false;
+    for (const ReadyJob& job : task->jobs) gone |= zone->window.FindRecordless(job.rank) == nullptr;
+    if (!gone) return ReadFailed(space->queue, space, task->error);
+  }
+  for (ReadyJob& job : task->jobs) {
+    if (job.record == nullptr) continue;
+    ReadyJob* const place = zone->window.FindRecordless(job.rank);
+    if (place == nullptr) continue;
+    cached_bytes_ += job.record->size();
+    place->record = std::move(job.record);
+  }
+  Thaw(space);
+}
+
+// A read for the space is back: it takes part again, and LEASEs that waited for it look again.
+void Core::Impl::Thaw(SpaceState* space) {
+  CoreQueue* const queue = space->queue;
+  if (space->cold) {
+    space->cold = false;
+    --queue->cold_spaces;
+  }
+  SpaceChanged(space);
+  MaybeForget(space);
+  UnparkLeases(queue);
+  MarkNotify(queue);
+}
+
+// The disk did not give what it holds. LEASEs that wait for it get the error; the space stays, the
+// next LEASE asks again.
+void Core::Impl::ReadFailed(CoreQueue* queue, SpaceState* space, const Error& error) {
+  if (shared_->options.log) shared_->options.log("a read failed: " + error.ToString());
+  auto parked = std::move(queue->parked);
+  queue->parked.clear();
+  for (auto& [request, local] : parked) {
+    request->error = error;
+    if (local) {
+      FinishLease(static_cast<LeaseRequest*>(request));
+    } else {
+      executed_.push_back(request);
+    }
+  }
+  if (space == nullptr) return;
+  if (space->cold) {
+    space->cold = false;
+    --queue->cold_spaces;
+  }
+  SpaceChanged(space);
+}
+
+// --- Zones found at a start
+// ------------------------------------------------------------------------------------------
+
+void Core::Impl::StartDiscovery(LaneState* lane, std::string from) {
+  auto task = std::make_unique<DiscoveryTask>();
+  task->lane = lane->id;
+  task->from = std::move(from);
+  task->max_zones = kDiscoveryZones;
+  DiscoveryTask* const raw = task.get();
+  task->finish = [this, lane, raw](ReadTask*) { FinishDiscovery(lane, raw); };
+  SubmitRead(std::move(task));
+}
+
+void Core::Impl::FinishDiscovery(LaneState* lane, DiscoveryTask* task) {
+  if (!task->error.ok()) {
+    if (shared_->options.log)
+      shared_->options.log("looking for zones failed: " + task->error.ToString());
+    for (auto& queue : queues_) ReadFailed(queue.get(), nullptr, task->error);
+    if (!shared_->writes->failed())
+      retries_.emplace(now() + kReadRetry,
+                       [this, lane, from = task->from] { StartDiscovery(lane, from); });
+    return;
+  }
+  for (const keycodec::Zone& zone : task->zones) {
+    CoreQueue* const queue = QueueById(zone.queue);
+    if (zone.incarnation != queue->record->current()) continue;  // of a life that is over
+    SpaceState* const space = SpaceOf(queue, zone.space);
+    ZoneOf(space, lane->id);  // incomplete, since the lane is not discovered yet
+    SpaceChanged(space);
+    UnparkLeases(queue);
+    MarkNotify(queue);
+  }
+  if (!task->next.empty()) return StartDiscovery(lane, std::move(task->next));
+  lane->discovered = true;
+  if (--undiscovered_ > 0) return;
+  for (auto& queue : queues_) {
+    PublishHead(queue.get());
+    UnparkLeases(queue.get());
+  }
+}
+
+// --- Scheduled jobs
+// --------------------------------------------------------------------------------------------------
+
+void Core::Impl::NoteScheduled(LaneState* lane, keycodec::Clock clock, int64_t time_ms) {
+  DueScan& due = lane->due[clock == keycodec::Clock::kWall];
+  due.next_ms = std::min(due.next_ms, time_ms);
+  due.from_ms = std::min(due.from_ms, time_ms);  // the wall clock may have stepped back
+}
+
+void Core::Impl::NoteUnscheduled(LaneState* lane, keycodec::Clock clock, JobId id) {
+  DueScan& due = lane->due[clock == keycodec::Clock::kWall];
+  if (due.scanning) due.removed.push_back(id);
+}
+
+bool Core::Impl::VestDue() {
+  const int64_t now_ms[2] = {now_.ms(), shared_->clock->Wall().ms()};
+  for (LaneState& lane : lanes_) {
+    for (int i = 0; i < 2; ++i) {
+      DueScan& due = lane.due[i];
+      if (due.scanning || due.next_ms > now_ms[i]) continue;
+      auto task = std::make_unique<DueTask>();
+      task->lane = lane.id;
+      task->clock = i == 0 ? keycodec::Clock::kEngine : keycodec::Clock::kWall;
+      task->from_ms = due.from_ms;
+      task->until_ms = now_ms[i];
+      task->max_jobs = limits::kSliceJobs;
+      due.scanning = true;
+      due.next_ms = MonoTime::Max().ms();  // what is scheduled meanwhile is noted here
+      DueTask* const raw = task.get();
+      task->finish = [this, &lane, raw](ReadTask*) { FinishDueScan(&lane, raw); };
+      SubmitRead(std::move(task));
+    }
+  }
+  while (!retries_.empty() && retries_.begin()->first <= now_) {
+    auto retry = std::move(retries_.begin()->second);
+    retries_.erase(retries_.begin());
+    retry();
+  }
+  return false;
+}
+
+void Core::Impl::FinishDueScan(LaneState* lane, DueTask* task) {
+  DueScan& due = lane->due[task->clock == keycodec::Clock::kWall];
+  due.scanning = false;
+  const std::vector<JobId> removed = std::exchange(due.removed, {});
+  if (!task->error.ok()) {
+    if (shared_->options.log)
+      shared_->options.log("reading due jobs failed: " + task->error.ToString());
+    const int64_t from_ms = task->from_ms;
+    const int i = task->clock == keycodec::Clock::kWall;
+    retries_.emplace(now() + kReadRetry, [lane, i, from_ms] {
+      lane->due[i].next_ms = std::min(lane->due[i].next_ms, from_ms);
+    });
+    return;
+  }
+  due.next_ms = std::min(due.next_ms, task->next_ms);
+  if (!task->jobs.empty()) due.from_ms = std::min(due.next_ms, task->jobs.back().first.time_ms);
+  for (const auto& [key, value] : task->jobs) {
+    if (std::find(removed.begin(), removed.end(), key.id) != removed.end()) continue;
+    CoreQueue* const queue = QueueById(value.zone.queue);
+    key_.clear();
+    keycodec::AppendScheduledKey(key.lane, key.clock, key.time_ms, key.id, &key_);
+    batch_.SingleDelete(Family::kVesting, key_);
+    Count(queue, keycodec::Counter::kScheduled, -1);
+    TouchJob(key.id);
+    keycodec::ReadyRank rank{value.priority, value.enqueued_ms, key.id};
+    uint32_t flags = value.flags;
+    if (value.zone.order == keycodec::Order::kTime) {
+      rank.time_ms = key.clock == keycodec::Clock::kEngine ? key.time_ms : now().ms();
+      // Its place no longer follows from the header.
+      if (key.clock == keycodec::Clock::kWall) flags |= keycodec::kFlagJobRow;
+    }
+    PutReady(queue, key.lane, value.zone.space, value.zone.incarnation, value.zone.order, rank,
+             {flags, value.attempt}, nullptr);
+    if (flags != value.flags) {
+      keycodec::JobRow row;
+      keycodec::AppendReadyKey(key.lane, value.zone.queue, value.zone.incarnation, value.zone.order,
+                               value.zone.space, rank, &row.key);
+      row.attempt = value.attempt;
+      row.priority = value.priority;
+      value_.clear();
+      keycodec::Append(row, &value_);
+      batch_.Put(Family::kRows, keycodec::JobRowKey(key.lane, key.id), value_);
+    }
+  }
+}
+
+}  // namespace vestq

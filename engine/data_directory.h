@@ -1,0 +1,78 @@
+// A vestq data directory: its format file, its lock and its mark of a clean shutdown. The store's
+// files lie beside them.
+//
+//   VESTQ       text; first line "vestq data directory, format 1". Written before anything else,
+//   never changed. VESTQ.lock  locked while a process has the directory; empty. The lock goes with
+//   the process, however it ends. CLEAN       text: "clean shutdown at sequence N"; written by the
+//   last step of closing, removed by opening. torn-*      tails that the log check cut
+//   (engine/wal_check.h); kept for people.
+//
+// A directory that is not empty and has no VESTQ is foreign: it is refused and not one byte in it
+// changes. Includes RocksDB's headers (the file system). Owned by the store; blocks.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <string>
+
+#include "engine/base/ids.h"
+#include "engine/base/result.h"
+#include "rocksdb/file_system.h"
+
+namespace vestq {
+
+// Version of everything under the directory that is not RocksDB's own. Raised when an older program
+// must not open it.
+inline constexpr uint32_t kFormatVersion = 1;
+
+class DataDirectory {
+ public:
+  struct Options {
+    std::string path;
+    bool create_if_missing = true;
+    bool read_only = false;
+  };
+
+  // Creates the directory (not its parents) and the format file when allowed, or checks them, and
+  // takes the lock. Errors name the path: kNotFound (no such directory, nothing to create),
+  // kUnsupported (foreign, newer), kBusy (locked), kCorruption (format file unreadable; RocksDB's
+  // CURRENT gone), kIo (a file, missing parent, read-only).
+  static Result<std::unique_ptr<DataDirectory>> Open(rocksdb::FileSystem* fs,
+                                                     const Options& options);
+  // Unlocks.
+  ~DataDirectory();
+  DataDirectory(const DataDirectory&) = delete;
+  DataDirectory& operator=(const DataDirectory&) = delete;
+
+  const std::string& path() const { return path_; }
+  rocksdb::FileSystem* fs() const { return fs_; }
+  // False until RocksDB has created its files.
+  bool holds_store() const { return holds_store_; }
+
+  // The sequence of the clean mark; nullopt when there is none. Errors: kCorruption when it does
+  // not read.
+  [[nodiscard]] Result<std::optional<Sequence>> ReadCleanMark() const;
+  // Durable when they return.
+  Error WriteCleanMark(Sequence sequence);
+  Error RemoveCleanMark();
+
+ private:
+  DataDirectory(rocksdb::FileSystem* fs, std::string path) : fs_(fs), path_(std::move(path)) {}
+  Error CheckContents(const Options& options);
+  Error CheckFormat();
+  Error Lock(const Options& options);
+
+  rocksdb::FileSystem* const fs_;
+  const std::string path_;
+  rocksdb::FileLock* lock_ = nullptr;
+  bool has_format_ = false;
+  bool holds_store_ = false;
+};
+
+// The bytes of the format file.
+std::string EncodeFormat(uint32_t version);
+// Errors: kCorruption.
+[[nodiscard]] Result<uint32_t> DecodeFormat(std::string_view bytes);
+
+}  // namespace vestq

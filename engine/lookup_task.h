@@ -1,0 +1,42 @@
+// Finding a job that is not in memory, from its id: the header tells its first key, a job row tells
+// where it went since (ARCHITECTURE.md, "From id to key"). Runs on a reader's thread.
+#pragma once
+
+#include <optional>
+#include <string>
+
+#include "engine/read_pool.h"
+#include "engine/request.h"
+#include "keycodec/keys.h"
+#include "keycodec/records.h"
+
+namespace vestq {
+
+class LookupTask : public ReadTask {
+ public:
+  LookupTask(LaneId job_lane, JobId job) : lane(job_lane), id(job) {}
+  Error Run(const Store& store) override;
+
+  const LaneId lane;
+  const JobId id;
+  bool changed = false;  // the owner has moved the job meanwhile: look again
+
+  // What was found. Without a record there is no such job.
+  std::string record_bytes;
+  std::optional<keycodec::JobRecord> record;  // payload points into record_bytes
+  std::optional<keycodec::JobRow> row;
+  JobState state = JobState::kGone;
+  keycodec::ScheduledKey scheduled;  // kScheduled
+  keycodec::ReadyRank rank;          // kReady
+  uint32_t flags = 0;
+  uint32_t attempt = 0;
+  uint32_t priority = 0;
+  keycodec::DeadValue dead;  // kDead
+
+ private:
+  Error FindScheduled(const Store& store, const std::string& key);
+  Error FindReady(const Store& store, const keycodec::ReadyRank& where);
+  Error FindDead(const Store& store, const std::string& key);
+};
+
+}  // namespace vestq

@@ -1,0 +1,59 @@
+#include "engine/request.h"
+
+#include <charconv>
+
+namespace vestq {
+namespace {
+
+// Appends decimal digits.
+template <typename Number>
+void AppendDecimal(Number value, std::string* out) {
+  char digits[20];
+  const auto end = std::to_chars(digits, digits + sizeof(digits), value);
+  out->append(digits, end.ptr);
+}
+
+// Takes a number off the front: digits without sign or leading zeros, within Number.
+template <typename Number>
+bool TakeDecimal(std::string_view* text, Number* value) {
+  if (text->empty() || text->front() < '0' || text->front() > '9') return false;
+  if (text->size() > 1 && (*text)[0] == '0' && (*text)[1] >= '0' && (*text)[1] <= '9') return false;
+  const auto end = std::from_chars(text->data(), text->data() + text->size(), *value);
+  if (end.ec != std::errc()) return false;
+  text->remove_prefix(static_cast<size_t>(end.ptr - text->data()));
+  return true;
+}
+
+bool TakeDot(std::string_view* text) {
+  if (text->empty() || text->front() != '.') return false;
+  text->remove_prefix(1);
+  return true;
+}
+
+}  // namespace
+
+std::string Receipt::ToString() const {
+  std::string out;
+  out.reserve(40);
+  AppendDecimal(id.value(), &out);
+  out.push_back('.');
+  AppendDecimal(fence.epoch, &out);
+  out.push_back('.');
+  AppendDecimal(fence.claim, &out);
+  return out;
+}
+
+Result<Receipt> Receipt::Parse(std::string_view text) {
+  Receipt receipt;
+  uint64_t id = 0;
+  std::string_view rest = text;
+  if (!TakeDecimal(&rest, &id) || !TakeDot(&rest) || !TakeDecimal(&rest, &receipt.fence.epoch) ||
+      !TakeDot(&rest) || !TakeDecimal(&rest, &receipt.fence.claim) || !rest.empty() || id == 0 ||
+      id > limits::kJobIdMax) {
+    return Error(ErrorCode::kSyntax, "a receipt looks like 4711.3.12, as LEASE gave it");
+  }
+  receipt.id = JobId(id);
+  return receipt;
+}
+
+}  // namespace vestq

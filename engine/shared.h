@@ -1,0 +1,68 @@
+// What the cores of one engine share. Constant after Engine::Open, or thread-safe itself. Internal
+// to engine/.
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+#include <memory>
+#include <vector>
+
+#include "engine/engine.h"
+#include "engine/engine_clock.h"
+#include "engine/id_allocator.h"
+#include "engine/latency.h"
+#include "engine/queue_registry.h"
+#include "engine/read_pool.h"
+#include "engine/store.h"
+#include "engine/write_queue.h"
+#include "engine/writer_thread.h"
+#include "lanes/spsc_ring.h"
+
+namespace vestq {
+
+// What cores send each other. `record` and `request` outlive the message.
+struct Message {
+  enum class Kind : uint8_t {
+    kExecute,   // a request for a job this core owns
+    kLease,     // a LEASE that wants this core's jobs of `record`
+    kExecuted,  // a request is back: carried out, or (LEASE) to go on elsewhere
+    kWake,      // there is a job of `record` for one waiter
+  };
+  Kind kind;
+  Request* request;
+  QueueRecord* record;
+};
+using MessageRing = SpscRing<Message>;
+
+struct EngineShared {
+  EngineOptions options;
+  uint16_t cores = 1;
+  uint16_t lanes = 0;
+  uint32_t epoch = 0;
+  uint64_t payload_cache_bytes = 0;  // a core
+  std::unique_ptr<Store> store;
+  std::unique_ptr<EngineClock> clock;
+  std::unique_ptr<WriteQueue> writes;
+  std::unique_ptr<QueueRegistry> queues;
+  std::unique_ptr<IdAllocator> ids;
+  std::unique_ptr<ReadPool> reads;
+  // rings[from * cores + to].
+  std::vector<std::unique_ptr<MessageRing>> rings;
+  std::vector<std::unique_ptr<Core>> core_list;
+  WriterThread* writer = nullptr;  // from four cores on; below, cores write themselves
+  std::atomic<uint64_t> leased{0};  // over all cores, against max_leased
+  LatencyHistogram lease_latency;
+  std::atomic<uint64_t> leases_served{0};
+
+  CoreId OwnerOf(LaneId lane) const { return CoreId(static_cast<uint16_t>(lane.value() % cores)); }
+  LaneId LaneOf(JobId id) const { return LaneId(static_cast<uint16_t>(id.value() % lanes)); }
+  MessageRing& Ring(CoreId from, CoreId to) {
+    return *rings[static_cast<size_t>(from.value()) * cores + to.value()];
+  }
+  // The newest ticket that lets an answer leave, by the durability mode.
+  Ticket Answerable() const {
+    return options.durability == Durability::kSync ? writes->durable() : writes->written();
+  }
+};
+
+}  // namespace vestq

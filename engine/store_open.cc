@@ -1,0 +1,201 @@
+#include "engine/store_open.h"
+
+#include <algorithm>
+#include <map>
+#include <utility>
+#include <vector>
+
+#include "engine/durable_file.h"
+#include "engine/store_options.h"
+#include "engine/store_status.h"
+#include "engine/wal_check.h"
+#include "rocksdb/wal_filter.h"
+
+namespace vestq {
+namespace {
+
+// Ignores every record, and hears which logs each family still needs.
+class LogNumberProbe : public rocksdb::WalFilter {
+ public:
+  void ColumnFamilyLogNumberMap(const std::map<uint32_t, uint64_t>& numbers,
+                                const std::map<std::string, uint32_t>&) override {
+    least_ = UINT64_MAX;
+    for (const auto& [family, number] : numbers) least_ = std::min(least_, number);
+  }
+  WalProcessingOption LogRecordFound(unsigned long long, const std::string&,
+                                     const rocksdb::WriteBatch&, rocksdb::WriteBatch*,
+                                     bool*) override {
+    return WalProcessingOption::kStopReplay;
+  }
+  const char* Name() const override { return "vestq.log-number-probe"; }
+  uint64_t least() const { return least_; }
+
+ private:
+  uint64_t least_ = 0;
+};
+
+// What the MANIFEST says of the logs.
+struct Manifest {
+  uint64_t first_live_log = 0;
+  Sequence last;    // last sequence it recorded
+  Sequence tables;  // greatest sequence in a table file
+};
+
+Error Refusal(const std::string& path, const std::string& why) {
+  return Error(ErrorCode::kCorruption, "the data directory \"" + path +
+                                           "\" has lost acknowledged changes: " + why +
+                                           ". Nothing was changed. Restore a copy, or accept the "
+                                           "loss explicitly to open what is left");
+}
+
+// Opens read-only without replaying anything. The numbers are exact: ColumnFamilyLogNumberMap has
+// each family's first log as the MANIFEST has it; families that were empty at a flush have old
+// numbers there, so the greater of their least and of min-log-number-to-keep counts, which is
+// RocksDB's own rule (DBImpl::RecoverLogFiles).
+Result<Manifest> ReadManifest(const DataDirectory& directory, const StoreOptions& options) {
+  LogNumberProbe probe;
+  rocksdb::DBOptions db_options = MakeDbOptions(options);
+  db_options.wal_filter = &probe;
+  // Damage in the logs is ours to judge.
+  db_options.wal_recovery_mode = rocksdb::WALRecoveryMode::kSkipAnyCorruptedRecords;
+  db_options.create_if_missing = false;
+  std::vector<std::string> names;
+  const std::string what = "cannot open the store in \"" + directory.path() + "\"";
+  rocksdb::Status s = rocksdb::DB::ListColumnFamilies(db_options, directory.path(), &names);
+  if (!s.ok()) return FromStatus(s, what);
+  std::vector<rocksdb::ColumnFamilyDescriptor> families = MakeFamilies(options);
+  std::erase_if(families, [&](const rocksdb::ColumnFamilyDescriptor& family) {
+    return std::find(names.begin(), names.end(), family.name) == names.end();
+  });
+  rocksdb::DB* raw = nullptr;
+  std::vector<rocksdb::ColumnFamilyHandle*> handles;
+  s = rocksdb::DB::OpenForReadOnly(db_options, directory.path(), families, &handles, &raw);
+  if (!s.ok()) {
+    // track_and_verify_wals_in_manifest speaks of logs that the MANIFEST knows as closed and
+    // synced.
+    const std::string text = s.ToString();
+    if (s.IsCorruption() && (text.find("Missing WAL") != std::string::npos ||
+                             text.find("Size mismatch: WAL") != std::string::npos)) {
+      return Refusal(directory.path(), text);
+    }
+    return FromStatus(s, what);
+  }
+  const std::unique_ptr<rocksdb::DB> db(raw);
+  Manifest manifest;
+  uint64_t keep = 0;
+  db->GetIntProperty(rocksdb::DB::Properties::kMinLogNumberToKeep, &keep);
+  manifest.first_live_log = std::max(keep, probe.least());
+  manifest.last = Sequence(db->GetLatestSequenceNumber());
+  std::vector<rocksdb::LiveFileMetaData> files;
+  db->GetLiveFilesMetaData(&files);
+  for (const auto& file : files) {
+    manifest.tables = std::max(manifest.tables, Sequence(file.largest_seqno));
+  }
+  for (rocksdb::ColumnFamilyHandle* handle : handles)
+    db->DestroyColumnFamilyHandle(handle).PermitUncheckedError();
+  return manifest;
+}
+
+std::string Where(const WalVerdict& verdict) {
+  return "the log " + std::to_string(verdict.first_break.log_number) + " at byte " +
+         std::to_string(verdict.first_break.offset) + ": " + verdict.first_break.what;
+}
+
+// Checks, and cuts or refuses. Returns the verdict.
+Result<WalVerdict> Examine(const DataDirectory& directory, const StoreOptions& options,
+                           OpenReport* report) {
+  const Result<Manifest> manifest = ReadManifest(directory, options);
+  if (!manifest.ok()) return manifest.error();
+  WalBounds bounds{manifest->last, manifest->tables, Sequence(0)};
+  const Result<std::optional<Sequence>> mark = directory.ReadCleanMark();
+  if (mark.ok() && mark->has_value()) {
+    report->clean_shutdown = true;
+    bounds.clean = **mark;
+  } else if (!mark.ok()) {
+    report->note = mark.error().text() + " and was ignored";
+  }
+  Result<std::vector<uint64_t>> logs = ListLogs(directory.fs(), directory.path());
+  if (!logs.ok()) return logs.error();
+  // Lower ones are obsolete and only wait for their removal.
+  std::erase_if(*logs, [&](uint64_t log) { return log < manifest->first_live_log; });
+  Result<WalVerdict> verdict = CheckLogs(directory.fs(), directory.path(), *logs, bounds);
+  if (!verdict.ok() || verdict->kind == WalVerdict::Kind::kWhole) return verdict;
+  if (verdict->kind == WalVerdict::Kind::kLoss && !options.accept_data_loss) {
+    return Refusal(directory.path(), Where(*verdict) + "; changes up to number " +
+                                         std::to_string(verdict->vouched.value()) +
+                                         " were synced, the logs are good up to " +
+                                         std::to_string(verdict->last_good.value()));
+  }
+  const bool loss = verdict->kind == WalVerdict::Kind::kLoss;
+  report->note =
+      loss ? "ACKNOWLEDGED CHANGES ARE LOST, as accepted: " : "the log has a torn tail: ";
+  report->note += Where(*verdict);
+  if (options.read_only) return verdict;
+  VESTQ_RETURN_IF_ERROR(CutTornTail(directory.fs(), directory.path(), *verdict));
+  report->note +=
+      "; " + std::to_string(verdict->bytes_beyond) + " bytes were copied to torn-* and cut";
+  return verdict;
+}
+
+// What an earlier process left in the page cache must be as durable as what this one will sync:
+// readers see it.
+Error SyncLiveLogs(const DataDirectory& directory) {
+  const Result<std::vector<uint64_t>> logs = ListLogs(directory.fs(), directory.path());
+  if (!logs.ok()) return logs.error();
+  for (const uint64_t log : *logs) {
+    VESTQ_RETURN_IF_ERROR(SyncFile(directory.fs(), WalPath(directory.path(), log)));
+  }
+  return SyncDirectory(directory.fs(), directory.path());
+}
+
+Error VerifyFamilies(const std::vector<rocksdb::ColumnFamilyHandle*>& handles) {
+  for (size_t i = 0; i < handles.size(); ++i) {
+    if (handles[i]->GetID() != i) {
+      return Error(ErrorCode::kCorruption,
+                   "the column family \"" + handles[i]->GetName() + "\" has number " +
+                       std::to_string(handles[i]->GetID()) + ", not " + std::to_string(i));
+    }
+  }
+  return Error::Ok();
+}
+
+}  // namespace
+
+rocksdb::Status OpenDatabase::Close() {
+  if (!db) return rocksdb::Status::OK();
+  for (rocksdb::ColumnFamilyHandle*& handle : families) {
+    if (handle != nullptr) db->DestroyColumnFamilyHandle(handle).PermitUncheckedError();
+    handle = nullptr;
+  }
+  const rocksdb::Status s = db->Close();
+  db.reset();
+  return s;
+}
+
+Result<std::unique_ptr<OpenDatabase>> OpenChecked(const DataDirectory& directory,
+                                                  const StoreOptions& options) {
+  auto open = std::make_unique<OpenDatabase>();
+  open->report.created = !directory.holds_store();
+  if (directory.holds_store()) {
+    const Result<WalVerdict> verdict = Examine(directory, options, &open->report);
+    if (!verdict.ok()) return verdict.error();
+    open->log_end = verdict->last_good;
+    if (!options.read_only) VESTQ_RETURN_IF_ERROR(SyncLiveLogs(directory));
+  }
+  rocksdb::DB* raw = nullptr;
+  std::vector<rocksdb::ColumnFamilyHandle*> handles;
+  const rocksdb::DBOptions db_options = MakeDbOptions(options);
+  const auto families = MakeFamilies(options);
+  const rocksdb::Status s =
+      options.read_only
+          ? rocksdb::DB::OpenForReadOnly(db_options, directory.path(), families, &handles, &raw)
+          : rocksdb::DB::Open(db_options, directory.path(), families, &handles, &raw);
+  if (!s.ok()) return FromStatus(s, "cannot open the store in \"" + directory.path() + "\"");
+  open->db.reset(raw);
+  std::copy(handles.begin(), handles.end(), open->families.begin());
+  VESTQ_RETURN_IF_ERROR(VerifyFamilies(handles));
+  open->report.sequence = Sequence(raw->GetLatestSequenceNumber());
+  return open;
+}
+
+}  // namespace vestq

@@ -1,0 +1,109 @@
+#include "engine/zone_tasks.h"
+
+#include <algorithm>
+#include <memory>
+
+#include "engine/store.h"
+
+namespace vestq {
+
+Error ReadRecords(const Store& store, LaneId lane, uint64_t bytes, std::vector<ReadyJob>* jobs) {
+  std::vector<std::string> keys, values;
+  std::vector<bool> found;
+  uint64_t read = 0;
+  size_t chunk = 4;  // grows while the records are small, so that large ones overshoot little
+  for (size_t i = 0; i < jobs->size() && (i == 0 || read < bytes);) {
+    const size_t end = std::min(jobs->size(), i + chunk);
+    keys.clear();
+    for (size_t k = i; k < end; ++k) {
+      keys.emplace_back();
+      keycodec::AppendJobKey(lane, (*jobs)[k].rank.id, &keys.back());
+    }
+    VESTQ_RETURN_IF_ERROR(store.MultiGet(Family::kJob, keys, &values, &found));
+    for (size_t k = i; k < end; ++k) {
+      if (!found[k - i]) {
+        return Error(ErrorCode::kCorruption, "job " + std::to_string((*jobs)[k].rank.id.value()) +
+                                                 " has a key but no record (JOB-2)");
+      }
+      const Result<keycodec::JobRecord> decoded = keycodec::DecodeJobRecord(values[k - i]);
+      if (!decoded.ok()) return decoded.error();
+      read += values[k - i].size();
+      (*jobs)[k].record = std::make_shared<const std::string>(std::move(values[k - i]));
+    }
+    i = end;
+    chunk = read / i < 4096 ? std::min<size_t>(64, chunk * 2) : 4;
+  }
+  return Error::Ok();
+}
+
+Error RefillTask::Run(const Store& store) {
+  std::string prefix, start;
+  keycodec::AppendZonePrefix(lane, zone.queue, zone.incarnation, zone.order, zone.space, &prefix);
+  if (from) {
+    keycodec::AppendReadyKey(lane, zone.queue, zone.incarnation, zone.order, zone.space, *from,
+                             &start);
+    start.push_back('\0');  // exclusive
+  } else {
+    start = prefix;
+  }
+  auto it = store.NewIterator(Family::kVesting, start, keycodec::PrefixSuccessor(prefix));
+  for (it->Seek(start); it->Valid() && jobs.size() < max_jobs; it->Next()) {
+    const Result<keycodec::ReadyKey> key = keycodec::DecodeReadyKey(it->key());
+    if (!key.ok()) return key.error();
+    const Result<keycodec::ReadyValue> value = keycodec::DecodeReadyValue(it->value());
+    if (!value.ok()) return value.error();
+    ReadyJob& job = jobs.emplace_back();
+    job.rank = key->rank;
+    job.flags = value->flags;
+    job.attempt = value->attempt;
+  }
+  VESTQ_RETURN_IF_ERROR(it->error());
+  reached_end = !it->Valid();
+  it.reset();
+  return jobs.empty() ? Error::Ok() : ReadRecords(store, lane, max_bytes, &jobs);
+}
+
+Error DiscoveryTask::Run(const Store& store) {
+  std::string prefix;
+  keycodec::AppendRangePrefix(lane, keycodec::Range::kReady, &prefix);
+  if (from.empty()) from = prefix;
+  auto it = store.NewIterator(Family::kVesting, from, keycodec::PrefixSuccessor(prefix));
+  it->Seek(from);
+  while (it->Valid()) {
+    if (zones.size() == max_zones) {
+      next.assign(it->key());
+      return Error::Ok();
+    }
+    Result<keycodec::ReadyKey> key = keycodec::DecodeReadyKey(it->key());
+    if (!key.ok()) return key.error();
+    const Result<size_t> length = keycodec::ZonePrefixLength(it->key());
+    if (!length.ok()) return length.error();
+    const std::string beyond = keycodec::PrefixSuccessor(it->key().substr(0, *length));
+    zones.push_back(std::move(key->zone));
+    it->Seek(beyond);
+  }
+  next.clear();
+  return it->error();
+}
+
+Error DueTask::Run(const Store& store) {
+  std::string prefix, start;
+  keycodec::AppendScheduledPrefix(lane, clock, &prefix);
+  keycodec::AppendScheduledKey(lane, clock, from_ms, JobId(0), &start);
+  auto it = store.NewIterator(Family::kVesting, start, keycodec::PrefixSuccessor(prefix));
+  next_ms = MonoTime::Max().ms();
+  for (it->Seek(start); it->Valid(); it->Next()) {
+    const Result<keycodec::ScheduledKey> key = keycodec::DecodeScheduledKey(it->key());
+    if (!key.ok()) return key.error();
+    if (key->time_ms > until_ms || jobs.size() == max_jobs) {
+      next_ms = key->time_ms;
+      break;
+    }
+    Result<keycodec::ScheduledValue> value = keycodec::DecodeScheduledValue(it->value());
+    if (!value.ok()) return value.error();
+    jobs.emplace_back(*key, std::move(*value));
+  }
+  return it->error();
+}
+
+}  // namespace vestq

@@ -1,0 +1,75 @@
+// The reads behind windows and due times (engine/core_vesting.cc). Each runs on a reader's thread
+// over a fixed range and hands its findings to the core that asked.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "engine/read_pool.h"
+#include "keycodec/keys.h"
+#include "keycodec/records.h"
+#include "lanes/ready_window.h"
+
+namespace vestq {
+
+// Records for jobs whose keys are known, at most about `bytes` of them, at least one. records[i] is
+// null where it was not read.
+Error ReadRecords(const Store& store, LaneId lane, uint64_t bytes, std::vector<ReadyJob>* jobs);
+
+// The next ready jobs of a zone after a rank, with records for the first of them.
+class RefillTask : public ReadTask {
+ public:
+  Error Run(const Store& store) override;
+
+  LaneId lane;
+  keycodec::Zone zone;
+  std::optional<keycodec::ReadyRank> from;  // exclusive; none: the zone's start
+  size_t max_jobs = 0;
+  uint64_t max_bytes = 0;
+
+  std::vector<ReadyJob> jobs;
+  bool reached_end = false;
+};
+
+// Records for the first jobs of a window.
+class FetchTask : public ReadTask {
+ public:
+  Error Run(const Store& store) override { return ReadRecords(store, lane, max_bytes, &jobs); }
+
+  LaneId lane;
+  uint64_t max_bytes = 0;
+  std::vector<ReadyJob> jobs;  // ranks known, records missing
+};
+
+// Which zones of a lane have ready jobs: from zone to zone by seeks.
+class DiscoveryTask : public ReadTask {
+ public:
+  Error Run(const Store& store) override;
+
+  LaneId lane;
+  std::string from;  // empty: the lane's start
+  size_t max_zones = 0;
+
+  std::vector<keycodec::Zone> zones;
+  std::string next;  // where to go on; empty at the lane's end
+};
+
+// SCHEDULED jobs up to a time, from a remembered bound.
+class DueTask : public ReadTask {
+ public:
+  Error Run(const Store& store) override;
+
+  LaneId lane;
+  keycodec::Clock clock = keycodec::Clock::kEngine;
+  int64_t from_ms = 0;
+  int64_t until_ms = 0;  // inclusive
+  size_t max_jobs = 0;
+
+  std::vector<std::pair<keycodec::ScheduledKey, keycodec::ScheduledValue>> jobs;
+  int64_t next_ms = 0;  // of the first key beyond them; MonoTime::Max().ms() when there is none
+};
+
+}  // namespace vestq
