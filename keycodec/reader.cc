@@ -15,9 +15,13 @@ void Reader::Fail(const char* field, const char* why, ErrorCode code) {
 
 uint64_t Reader::LongVarint(const char* field, uint64_t max) {
   uint64_t value = 0;
-  for (int shift = 0; shift < 64; shift += 7) {
-    const uint8_t byte = Byte(field);
-    if (!ok()) return 0;
+  const char* at = at_;
+  for (int shift = 0;; shift += 7) {
+    if (at == end_) {
+      Fail(field, "ends early");
+      return 0;
+    }
+    const auto byte = static_cast<uint8_t>(*at++);
     if (shift == 63 && byte > 1) {
       Fail(field, "number too long");
       return 0;
@@ -28,15 +32,15 @@ uint64_t Reader::LongVarint(const char* field, uint64_t max) {
         Fail(field, "number not in its shortest form");
         return 0;
       }
-      if (value > max) {
-        Fail(field, "out of range");
-        return 0;
-      }
-      return value;
+      break;
     }
   }
-  Fail(field, "number too long");
-  return 0;
+  if (value > max) {
+    Fail(field, "out of range");
+    return 0;
+  }
+  at_ = at;
+  return value;
 }
 
 Error Reader::Finish() {

@@ -27,7 +27,7 @@ class Reader {
   size_t left() const { return static_cast<size_t>(end_ - at_); }
   size_t position() const { return static_cast<size_t>(at_ - begin_); }
 
-  // Keeps the first failure only.
+  // Keeps the first failure only. A number that fails is told by where it begins.
   void Fail(const char* field, const char* why, ErrorCode code = ErrorCode::kCorruption);
 
   uint8_t Byte(const char* field) {

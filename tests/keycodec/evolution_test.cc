@@ -124,7 +124,7 @@ TEST(Ranges, TimesBeyond48BitsAreDamage) {
   const std::string head = Tags({1, 0, 0, 3, 1, 1, 0, 0});
   EXPECT_TRUE(DecodeScheduledValue(head + Tags({0xFF, 0xFF, 0xFF, 0xFF, 0xFF, 0xFF, 0x3F})).ok());
   const auto beyond = DecodeScheduledValue(head + Tags({0x80, 0x80, 0x80, 0x80, 0x80, 0x80, 0x40}));
-  EXPECT_EQ(beyond.error().text(), "SCHEDULED value: enqueued: out of range (byte 15)");
+  EXPECT_EQ(beyond.error().text(), "SCHEDULED value: enqueued: out of range (byte 8)");
   EXPECT_EQ(beyond.error().code(), ErrorCode::kCorruption);
 }
 
