@@ -140,7 +140,7 @@ Result<ScheduledValue> DecodeScheduledValue(std::string_view bytes) {
 }
 
 void Append(const LeasedValue& value, std::string* out) {
-  Writer<1 + 5 * kVarint32Bytes + kZoneBytesMax + 3 * kVarint48Bytes + kVarint64Bytes> writer;
+  Writer<1 + 6 * kVarint32Bytes + kZoneBytesMax + 3 * kVarint48Bytes + kVarint64Bytes> writer;
   writer.Byte(kVersion);
   PutFlags(value.flags, &writer);
   writer.Varint(value.attempt);
@@ -152,6 +152,7 @@ void Append(const LeasedValue& value, std::string* out) {
   writer.Varint(value.fence.epoch);
   writer.Varint(value.fence.claim);
   PutSpan(value.lease_ms, &writer);
+  writer.Varint(value.payload_bytes);
   writer.AppendTo(out);
   AppendPrefixed(value.worker, out);
 }
@@ -170,6 +171,7 @@ Result<LeasedValue> DecodeLeasedValue(std::string_view bytes) {
   out.fence.epoch = ReadU32(&reader, "epoch");
   out.fence.claim = reader.Varint("claim", UINT64_MAX);
   out.lease_ms = ReadSpan(&reader, "lease");
+  out.payload_bytes = ReadU32(&reader, "payload bytes");
   out.worker = reader.Prefixed("worker");
   return reader.Finish(std::move(out));
 }
@@ -267,7 +269,7 @@ Result<JobRow> DecodeJobRow(std::string_view bytes) {
 }
 
 void Append(const DeadValue& value, std::string* out) {
-  Writer<1 + kZoneBytesMax + kVarint16Bytes + 3 * kVarint32Bytes + 2 * kVarint48Bytes> writer;
+  Writer<1 + kZoneBytesMax + kVarint16Bytes + 4 * kVarint32Bytes + 2 * kVarint48Bytes> writer;
   writer.Byte(kVersion);
   PutZone(value.zone, &writer);
   writer.Varint(value.lane.value());
@@ -276,6 +278,7 @@ void Append(const DeadValue& value, std::string* out) {
   writer.Varint(value.priority);
   PutSpan(value.enqueued_ms, &writer);
   PutSpan(value.died_wall_ms, &writer);
+  writer.Varint(value.payload_bytes);
   writer.AppendTo(out);
   AppendPrefixed(value.reason, out);
   AppendPrefixed(value.last_error, out);
@@ -292,6 +295,7 @@ Result<DeadValue> DecodeDeadValue(std::string_view bytes) {
   out.priority = ReadU32(&reader, "priority");
   out.enqueued_ms = ReadSpan(&reader, "enqueued");
   out.died_wall_ms = ReadSpan(&reader, "died wall");
+  out.payload_bytes = ReadU32(&reader, "payload bytes");
   out.reason = reader.Prefixed("reason");
   out.last_error = reader.Prefixed("last error");
   return reader.Finish(std::move(out));

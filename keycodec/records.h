@@ -61,6 +61,7 @@ struct LeasedValue {
   int64_t ready_time_ms = 0;  // time_ms of its READY rank: where it goes back to
   Fence fence;
   int64_t lease_ms = 0;  // length last granted
+  uint32_t payload_bytes = 0;
   std::string worker;
   bool operator==(const LeasedValue&) const = default;
 };
@@ -106,6 +107,7 @@ struct DeadValue {
   uint32_t priority = 0;
   int64_t enqueued_ms = 0;
   int64_t died_wall_ms = 0;
+  uint32_t payload_bytes = 0;
   std::string reason;      // why it is dead: "attempts used up: lease expired"
   std::string last_error;  // what the worker said last
   bool operator==(const DeadValue&) const = default;

@@ -72,6 +72,7 @@ LeasedValue Leased() {
           .ready_time_ms = kEngineMs,
           .fence = {5, 4160},
           .lease_ms = 30'000,
+          .payload_bytes = 300,
           .worker = "w1"};
 }
 
@@ -115,7 +116,7 @@ std::map<std::string, std::string> EncodedValues() {
       {"job full", EncodedJob(FullJob(), "hello")},
       {"job row", Encoded(JobRow{Place::kVesting, scheduled, 1, 1024, "boom", "p3"})},
       {"job row dead", Encoded(JobRow{Place::kDead, dead, 25, 1024, "", ""})},
-      {"dead letter", Encoded(DeadValue{Acme(), kLane, 25, 25, 1024, kEngineMs, kWallMs,
+      {"dead letter", Encoded(DeadValue{Acme(), kLane, 25, 25, 1024, kEngineMs, kWallMs, 300,
                                         "attempts used up", "boom"})},
       {"counters", Encoded(Counters())},
       {"queue", Encoded(QueueValue{kQueue, kIncarnation, Order::kTime})},
@@ -146,12 +147,12 @@ const std::map<std::string, std::string> kGolden = {
     {"ready", "01 00 00"},
     {"ready flags", "01 23 ac 02"},
     {"scheduled", "01 02 01 03 01 01 04 61 63 6d 65 80 08 c9 f1 f8 2a"},
-    {"leased", "01 02 02 19 03 01 01 04 61 63 6d 65 80 08 c9 f1 f8 2a c9 f1 f8 2a 05 c0 20 b0 ea 01 02 77 31"},
+    {"leased", "01 02 02 19 03 01 01 04 61 63 6d 65 80 08 c9 f1 f8 2a c9 f1 f8 2a 05 c0 20 b0 ea 01 ac 02 02 77 31"},
     {"job", "01 03 01 01 00 00 80 08 c9 f1 f8 2a 80 d0 95 ff bc 31 01 00 19 00 68 65 6c 6c 6f"},
     {"job full", "01 03 01 01 04 61 63 6d 65 02 80 08 c9 f1 f8 2a 80 d0 95 ff bc 31 02 e0 a4 99 ff bc 31 19 02 03 e0 d4 03 04 03 01 02 03 00 68 65 6c 6c 6f"},
     {"job row", "01 01 01 80 08 11 00 07 10 01 00 00 05 5e 38 c9 00 00 00 00 01 b2 07 04 62 6f 6f 6d 02 70 33"},
     {"job row dead", "01 02 19 80 08 16 64 00 00 00 03 00 00 00 01 00 00 05 5e 38 c9 00 00 00 00 01 b2 07 00 00"},
-    {"dead letter", "01 03 01 01 04 61 63 6d 65 07 19 19 80 08 c9 f1 f8 2a 80 d0 95 ff bc 31 10 61 74 74 65 6d 70 74 73 20 75 73 65 64 20 75 70 04 62 6f 6f 6d"},
+    {"dead letter", "01 03 01 01 04 61 63 6d 65 07 19 19 80 08 c9 f1 f8 2a 80 d0 95 ff bc 31 ac 02 10 61 74 74 65 6d 70 74 73 20 75 73 65 64 20 75 70 04 62 6f 6f 6d"},
     {"counters", "01 01 0e 0a 01 80 01 00 00 ff 3f 0e 00 00 00 00 00 00 ff ff ff ff ff ff ff ff ff 01"},
     {"queue", "01 03 01 02 00"},
     {"clock", "01 c9 f1 f8 2a 80 d0 95 ff bc 31 80 dd db 01 04 30 66 33 63"},

@@ -67,9 +67,9 @@ class Random {
   ReadyValue AnyReadyValue() { return {Flags(), U32()}; }
   ScheduledValue AnyScheduledValue() { return {Flags(), U32(), AnyZone(), U32(), Time()}; }
   LeasedValue AnyLeasedValue() {
-    return {Flags(), U32(),    U32(),  AnyZone(),
-            U32(),   Time(),   Time(), Fence{U32(), Number(UINT64_MAX)},
-            Time(),  Text(200)};
+    return {Flags(), U32(),  U32(),    AnyZone(),
+            U32(),   Time(), Time(),   Fence{U32(), Number(UINT64_MAX)},
+            Time(),  U32(),  Text(200)};
   }
   JobHeader AnyJobHeader() {
     return {AnyZone(),
@@ -88,7 +88,8 @@ class Random {
         OneIn(2) ? Place::kVesting : Place::kDead, Text(40), U32(), U32(), Text(4096), Text(2000)};
   }
   DeadValue AnyDeadValue() {
-    return {AnyZone(), LaneId(U16()), U32(), U32(), U32(), Time(), Time(), Text(100), Text(4096)};
+    return {AnyZone(), LaneId(U16()), U32(), U32(),     U32(),
+            Time(),    Time(),        U32(), Text(100), Text(4096)};
   }
   CounterValue AnyCounterValue() {
     CounterValue out;
