@@ -1,0 +1,504 @@
+#include "tests/sim/simulation.h"
+
+#include <algorithm>
+
+#include "engine/base/check.h"
+
+namespace vestq {
+namespace {
+const char* const kQueues[] = {"mail", "thumbs", "sync"};
+const char* const kSpaces[] = {"", "", "", "acme", "bolt", "corp"};
+}  // namespace
+
+struct Simulation::ModelJob {
+  std::string payload;
+  JobId id;                   // known once answered or delivered
+  bool acknowledged = false;  // its ENQUEUE was answered
+  bool gone = false;          // COMPLETE or CANCEL answered, or dead answered
+  bool maybe_gone = false;    // one of those is unanswered
+  bool cancel_unknown = false;
+  bool dead = false;         // a FAIL said so
+  bool may_be_dead = false;  // its attempts may be used up
+  uint32_t attempts_max = 0;
+  uint32_t deliveries = 0;
+  uint32_t given_back = 0;  // RELEASEs, answered or not
+  WallTime not_before;      // engine time has the same pace here
+  bool has_lease = false;
+  Receipt receipt;             // of the last delivery
+  int64_t lease_until_ms = 0;  // boottime; the lease certainly holds until then
+  int64_t lease_boot = 0;
+  uint32_t busy = 0;  // requests under way for it
+};
+
+struct Simulation::Pending {
+  Op op = Op::kEnqueue;
+  ModelJob* job = nullptr;
+  std::unique_ptr<Request> request;
+  bool done = false;
+  int64_t asked_ms = 0;
+  Receipt receipt;
+  bool receipt_current = false;
+};
+
+Simulation::Simulation(const SimulationOptions& options)
+    : options_(options), random_(options.seed) {
+  WorldOptions world;
+  world.seed = options.seed * 2654435761u + 17;
+  world.cores = static_cast<uint16_t>(1 + random_.Below(3));
+  world.lanes = static_cast<uint16_t>(world.cores + random_.Below(5));
+  world.plant_answer_before_sync = options.plant_answer_before_sync;
+  world_ = std::make_unique<World>(world);
+  world_->Open();
+}
+
+Simulation::~Simulation() {
+  if (world_->is_open()) world_->Kill();
+}
+
+void Simulation::Broken(const std::string& sentence) {
+  if (broken_.empty()) broken_ = sentence;
+}
+
+Simulation::ModelJob* Simulation::Find(JobId id) {
+  auto it = by_id_.find(id);
+  return it == by_id_.end() ? nullptr : it->second;
+}
+
+// --- Asking
+// ----------------------------------------------------------------------------------------------------------
+
+void Simulation::StartSomething() {
+  if (pending_.size() >= 12) return;
+  auto pending = std::make_unique<Pending>();
+  pending->asked_ms = world_->clock().boottime_ms;
+  const uint64_t dice = random_.Below(100);
+  bool started = true;
+  if (dice < 35) {
+    StartEnqueue(pending.get());
+  } else if (dice < 62) {
+    StartLease(pending.get());
+  } else if (dice < 80) {
+    started = StartOnJob(pending.get(), Op::kComplete);
+  } else if (dice < 86) {
+    started = StartOnJob(pending.get(), Op::kFail);
+  } else if (dice < 90) {
+    started = StartOnJob(pending.get(), Op::kRelease);
+  } else if (dice < 94) {
+    started = StartOnJob(pending.get(), Op::kRenew);
+  } else if (dice < 97) {
+    started = StartOnJob(pending.get(), Op::kCancel);
+  } else {
+    started = StartOnJob(pending.get(), Op::kJob);
+  }
+  if (!started) return;
+  const auto core = static_cast<uint16_t>(random_.Below(world_->options().cores));
+  world_->Start(pending->request.get(), &pending->done, core);
+  pending_.push_back(std::move(pending));
+}
+
+void Simulation::StartEnqueue(Pending* pending) {
+  auto request = std::make_unique<EnqueueRequest>();
+  auto job = std::make_unique<ModelJob>();
+  job->payload =
+      "job-" + std::to_string(jobs_.size()) + ":" +
+      std::string(random_.Chance(0.1) ? 600 + random_.Below(3000) : random_.Below(80), 'x');
+  request->queue = random_.Pick(kQueues);
+  request->space = random_.Pick(kSpaces);
+  request->payload = job->payload;
+  request->priority = static_cast<uint32_t>(random_.Chance(0.7) ? 1024 : random_.Below(5));
+  if (random_.Chance(0.2)) {
+    request->when = EnqueueRequest::When::kDelay;
+    request->delay = Milliseconds(static_cast<int64_t>(random_.Below(20'000)));
+    job->not_before = WallTime(world_->clock().wall_ms) + request->delay;
+  } else if (random_.Chance(0.05)) {
+    request->when = EnqueueRequest::When::kAt;
+    request->at = WallTime(world_->clock().wall_ms) +
+                  Milliseconds(static_cast<int64_t>(random_.Below(20'000)));
+    job->not_before = request->at;
+  }
+  request->attempts_set = true;
+  request->attempts = random_.Chance(0.3) ? 1 + static_cast<uint32_t>(random_.Below(3)) : 0;
+  job->attempts_max = request->attempts;
+  pending->op = Op::kEnqueue;
+  pending->job = job.get();
+  pending->request = std::move(request);
+  by_payload_[job->payload] = job.get();
+  jobs_.push_back(std::move(job));
+}
+
+void Simulation::StartLease(Pending* pending) {
+  auto request = std::make_unique<LeaseRequest>();
+  request->queues.push_back(random_.Pick(kQueues));
+  if (random_.Chance(0.3)) request->queues.push_back(random_.Pick(kQueues));
+  request->count = random_.Chance(0.5) ? 1 : 1 + static_cast<uint32_t>(random_.Below(8));
+  request->lease = Milliseconds(static_cast<int64_t>(200 + random_.Below(10'000)));
+  request->worker = "w";
+  request->wait = random_.Chance(0.5);
+  request->block = Milliseconds(static_cast<int64_t>(1 + random_.Below(5000)));
+  pending->op = Op::kLease;
+  pending->request = std::move(request);
+}
+
+Simulation::ModelJob* Simulation::RandomLeased() {
+  // The newest jobs are the likeliest to be leased; a few draws find one.
+  for (int i = 0; i < 20 && !jobs_.empty(); ++i) {
+    ModelJob* const job = random_.Pick(jobs_).get();
+    if (job->has_lease && job->busy == 0) return job;
+  }
+  return nullptr;
+}
+
+bool Simulation::StartOnJob(Pending* pending, Op op) {
+  ModelJob* job = nullptr;
+  if (op == Op::kCancel || op == Op::kJob) {
+    if (jobs_.empty()) return false;
+    job = random_.Pick(jobs_).get();
+    if (job->id == JobId(0) || job->busy > 0) return false;
+  } else {
+    job = RandomLeased();
+    if (job == nullptr) return false;
+  }
+  pending->op = op;
+  pending->job = job;
+  pending->receipt = job->receipt;
+  ++job->busy;
+  switch (op) {
+    case Op::kComplete: {
+      auto request = std::make_unique<CompleteRequest>();
+      request->receipt = job->receipt;
+      pending->request = std::move(request);
+      job->maybe_gone = true;
+      break;
+    }
+    case Op::kFail: {
+      auto request = std::make_unique<FailRequest>();
+      request->receipt = job->receipt;
+      request->reason = random_.Chance(0.5) ? "boom" : "";
+      request->delay_set = random_.Chance(0.8);
+      request->delay = Milliseconds(static_cast<int64_t>(random_.Below(3000)));
+      request->to_dead = random_.Chance(0.05);
+      if (request->to_dead) job->may_be_dead = true;
+      pending->request = std::move(request);
+      break;
+    }
+    case Op::kRelease: {
+      auto request = std::make_unique<ReleaseRequest>();
+      request->receipt = job->receipt;
+      if (random_.Chance(0.5))
+        request->delay = Milliseconds(static_cast<int64_t>(random_.Below(3000)));
+      if (random_.Chance(0.3)) {
+        request->priority_set = true;
+        request->priority = static_cast<uint32_t>(random_.Below(2000));
+      }
+      ++job->given_back;
+      pending->request = std::move(request);
+      break;
+    }
+    case Op::kRenew: {
+      auto request = std::make_unique<RenewRequest>();
+      request->receipt = job->receipt;
+      request->lease = random_.Chance(0.5)
+                           ? Duration(0)
+                           : Milliseconds(static_cast<int64_t>(200 + random_.Below(20'000)));
+      pending->request = std::move(request);
+      // Until the answer it may end sooner (FOR shorter) or later.
+      job->lease_until_ms = 0;
+      break;
+    }
+    case Op::kCancel: {
+      auto request = std::make_unique<CancelRequest>();
+      request->id = job->id;
+      pending->request = std::move(request);
+      job->maybe_gone = true;
+      break;
+    }
+    case Op::kJob: {
+      auto request = std::make_unique<JobRequest>();
+      request->id = job->id;
+      request->want_payload = true;
+      pending->request = std::move(request);
+      break;
+    }
+    case Op::kEnqueue:
+    case Op::kLease: return false;
+  }
+  return true;
+}
+
+// --- Answers
+// ---------------------------------------------------------------------------------------------------------
+
+void Simulation::CollectAnswers() {
+  for (size_t i = 0; i < pending_.size();) {
+    if (!pending_[i]->done) {
+      ++i;
+      continue;
+    }
+    std::unique_ptr<Pending> pending = std::move(pending_[i]);
+    pending_.erase(pending_.begin() + static_cast<ptrdiff_t>(i));
+    Answered(pending.get());
+  }
+}
+
+void Simulation::Answered(Pending* pending) {
+  history_ = (history_ ^ (static_cast<uint64_t>(pending->op) +
+                          17 * static_cast<uint64_t>(pending->request->error.code()))) *
+             1099511628211ull;
+  switch (pending->op) {
+    case Op::kEnqueue: {
+      const auto& request = static_cast<const EnqueueRequest&>(*pending->request);
+      if (!request.error.ok()) return Broken("ENQUEUE failed: " + request.error.ToString());
+      history_ = (history_ ^ request.id.value()) * 1099511628211ull;
+      ModelJob* const job = pending->job;
+      if (job->id != JobId(0) && job->id != request.id) return Broken("SIM-2: an id changed");
+      if (job->id == JobId(0) && by_id_.count(request.id) != 0)
+        return Broken("SIM-2: an id was given twice");
+      job->id = request.id;
+      job->acknowledged = true;
+      by_id_[job->id] = job;
+      return;
+    }
+    case Op::kLease: return AnsweredLease(pending);
+    default: return AnsweredSettle(pending);
+  }
+}
+
+void Simulation::AnsweredLease(Pending* pending) {
+  const auto& request = static_cast<const LeaseRequest&>(*pending->request);
+  if (!request.error.ok()) return Broken("LEASE failed: " + request.error.ToString());
+  for (const LeasedJob& job : request.jobs) Delivered(job, MonoTime(pending->asked_ms));
+}
+
+void Simulation::Delivered(const LeasedJob& leased, MonoTime) {
+  ++deliveries_;
+  history_ = (history_ ^ leased.receipt.id.value() ^ (leased.receipt.fence.claim << 20)) *
+             1099511628211ull;
+  const std::string id = std::to_string(leased.receipt.id.value());
+  auto it = by_payload_.find(std::string(leased.payload));
+  if (it == by_payload_.end())
+    return Broken("SIM-2: job " + id + " has a payload that nobody enqueued");
+  ModelJob* const job = it->second;
+  if (job->id != JobId(0) && job->id != leased.receipt.id) {
+    return Broken("SIM-2: payload of job " + std::to_string(job->id.value()) + " came as job " +
+                  id);
+  }
+  job->id = leased.receipt.id;
+  by_id_[job->id] = job;
+  if (job->gone) return Broken("SIM-4: job " + id + " was delivered after it was answered as done");
+  // The deadline that the answer states is exact; it was claimed a while ago. The lease before must
+  // have ended by the time of this claim.
+  const int64_t now_ms = world_->clock().boottime_ms;
+  const int64_t claimed_ms =
+      now_ms + (leased.deadline.ms() - world_->clock().wall_ms) - leased.lease_left.ms();
+  if (job->has_lease && job->busy == 0 && job->lease_boot == world_->clock().boot &&
+      claimed_ms < job->lease_until_ms) {
+    return Broken("SIM-3: job " + id + " was claimed " +
+                  std::to_string(job->lease_until_ms - claimed_ms) +
+                  " ms before the end of its lease");
+  }
+  if (job->has_lease && leased.receipt.fence <= job->receipt.fence) {
+    return Broken("SIM-3: job " + id + " came back with a fence that is not greater");
+  }
+  if (world_->clock().wall_ms < job->not_before.ms())
+    return Broken("SIM-7: job " + id + " came early");
+  ++job->deliveries;
+  if (job->attempts_max != 0 && job->deliveries > job->attempts_max + job->given_back) {
+    return Broken("SIM-6: job " + id + " was delivered " + std::to_string(job->deliveries) +
+                  " times, allowed are " + std::to_string(job->attempts_max));
+  }
+  if (job->attempts_max != 0 && leased.attempt > job->attempts_max) {
+    return Broken("SIM-6: job " + id + " says attempt " + std::to_string(leased.attempt));
+  }
+  if (job->attempts_max != 0 && leased.attempt == job->attempts_max) job->may_be_dead = true;
+  job->has_lease = true;
+  job->receipt = leased.receipt;
+  job->lease_until_ms = now_ms + (leased.deadline.ms() - world_->clock().wall_ms);
+  job->lease_boot = world_->clock().boot;
+}
+
+void Simulation::AnsweredSettle(Pending* pending) {
+  ModelJob* const job = pending->job;
+  --job->busy;
+  const Error& error = pending->request->error;
+  const std::string id = std::to_string(job->id.value());
+  const bool newer = job->receipt != pending->receipt;  // delivered again meanwhile
+  if (pending->op == Op::kJob) {
+    const auto& request = static_cast<const JobRequest&>(*pending->request);
+    if (!error.ok()) return Broken("JOB failed: " + error.ToString());
+    if (request.state == JobState::kGone) {
+      if (job->acknowledged && !job->gone && !job->maybe_gone)
+        Broken("SIM-1: JOB does not know job " + id);
+    } else if (request.payload != job->payload) {
+      Broken("SIM-2: JOB shows another payload for job " + id);
+    } else if (job->gone && request.state != JobState::kDead) {
+      Broken("SIM-4: JOB shows job " + id + " as " + std::string(JobStateName(request.state)) +
+             " after it was done");
+    }
+    return;
+  }
+  if (pending->op == Op::kCancel) {
+    if (!error.ok()) return Broken("CANCEL failed: " + error.ToString());
+    if (static_cast<const CancelRequest&>(*pending->request).cancelled) {
+      job->gone = true;
+      job->has_lease = false;
+    } else if (!job->gone && !job->maybe_gone) {
+      Broken("SIM-1: CANCEL does not know job " + id);
+    }
+    return;
+  }
+  if (error.code() == ErrorCode::kLeaseLost) {
+    if (pending->op == Op::kComplete && job->busy == 0 && !job->gone)
+      job->maybe_gone = job->cancel_unknown;
+    if (!newer) job->has_lease = false;
+    return;
+  }
+  if (!error.ok()) return Broken("an operation on a lease failed: " + error.ToString());
+  if (newer && pending->op != Op::kRenew) {
+    // It was carried out before the next delivery, which a later FAIL or RELEASE allows; a COMPLETE
+    // forbids it.
+    if (pending->op == Op::kComplete)
+      return Broken("SIM-4: job " + id + " was delivered after its COMPLETE");
+    return;
+  }
+  switch (pending->op) {
+    case Op::kComplete:
+      job->gone = true;
+      job->has_lease = false;
+      break;
+    case Op::kFail:
+      if (static_cast<const FailRequest&>(*pending->request).dead) job->dead = true;
+      job->has_lease = false;
+      break;
+    case Op::kRelease: job->has_lease = false; break;
+    case Op::kRenew:
+      if (!newer) {
+        // Carried out some time between the question and now.
+        const Duration left = static_cast<const RenewRequest&>(*pending->request).left;
+        job->lease_until_ms = pending->asked_ms + left.ms();
+        job->lease_boot = world_->clock().boot;
+      }
+      break;
+    default: break;
+  }
+}
+
+// --- Faults
+// ----------------------------------------------------------------------------------------------------------
+
+void Simulation::CrashSomehow() {
+  ++crashes_;
+  // Nobody will hear these answers; whether they were carried out is open.
+  for (auto& pending : pending_) {
+    if (pending->job != nullptr && pending->op != Op::kEnqueue) {
+      --pending->job->busy;
+      if (pending->op == Op::kFail || pending->op == Op::kRelease || pending->op == Op::kRenew) {
+        pending->job->lease_until_ms = 0;
+      }
+      if (pending->op == Op::kCancel) pending->job->cancel_unknown = true;
+    }
+  }
+  const uint64_t dice = random_.Below(4);
+  if (dice == 0) {
+    world_->Kill();
+  } else {
+    world_->PowerCut(dice == 1 ? CrashMode::kLoseUnsynced : CrashMode::kTorn);
+    world_->Boot(Milliseconds(static_cast<int64_t>(random_.Below(30'000))));
+  }
+  pending_.clear();
+  // A claim whose LEASE was never answered may have used an attempt, and may have been the last
+  // one.
+  for (auto& job : jobs_) {
+    if (job->attempts_max != 0) job->may_be_dead = true;
+    // Leases that were answered stand (I3: never shorter); by another boot's clock they are not
+    // followed.
+  }
+  Reopen();
+}
+
+void Simulation::Reopen() {
+  for (const std::string& violation : world_->CheckOffline())
+    return Broken("SIM-8: after a crash: " + violation);
+  const Error error = world_->TryOpen();
+  if (!error.ok()) Broken("SIM-8: does not open after a crash: " + error.ToString());
+}
+
+// --- The run
+// ---------------------------------------------------------------------------------------------------------
+
+std::string Simulation::Run() {
+  for (size_t step = 0; step < options_.steps && broken_.empty(); ++step) {
+    const uint64_t dice = random_.Below(1000);
+    if (dice < 250) {
+      StartSomething();
+    } else if (dice < 960) {
+      world_->Step();
+    } else if (dice < 997) {
+      world_->Advance(Milliseconds(
+          static_cast<int64_t>(random_.Chance(0.9) ? random_.Below(50) : random_.Below(5000))));
+    } else {
+      CrashSomehow();
+    }
+    if (broken_.empty()) CollectAnswers();
+  }
+  faults_ = false;
+  if (broken_.empty()) Drain();
+  if (broken_.empty()) CheckEnd();
+  return broken_;
+}
+
+// Faults have stopped: everything must come out.
+void Simulation::Drain() {
+  world_->Settle();
+  CollectAnswers();
+  int idle = 0;
+  for (int round = 0; round < 2000 && idle < 3 && broken_.empty(); ++round) {
+    bool any = false;
+    for (const char* queue : kQueues) {
+      for (;;) {
+        auto leased = world_->Lease(queue, 50, Seconds(30),
+                                    static_cast<uint16_t>(random_.Below(world_->options().cores)));
+        CollectAnswers();
+        if (leased.empty() || !broken_.empty()) break;
+        any = true;
+        for (const LeasedJob& job : leased) {
+          Delivered(job, MonoTime());
+          if (!broken_.empty()) return;
+          const Error error = world_->Complete(job.receipt);
+          if (!error.ok()) return Broken("SIM-5: a fresh receipt was refused: " + error.ToString());
+          ModelJob* const model = Find(job.receipt.id);
+          model->gone = true;
+          model->has_lease = false;
+        }
+      }
+    }
+    world_->Advance(Seconds(any ? 1 : 40));
+    world_->Settle();
+    CollectAnswers();
+    idle = any ? 0 : idle + 1;
+  }
+  if (idle < 3) Broken("SIM-8: the queues do not drain");
+}
+
+void Simulation::CheckEnd() {
+  for (const char* queue : kQueues) {
+    const QueueCounts counts = world_->Counts(queue);
+    if (counts.ready != 0 || counts.scheduled != 0 || counts.leased != 0) {
+      return Broken(std::string("SIM-8: after the drain ") + queue + " counts " +
+                    std::to_string(counts.ready) + " ready, " + std::to_string(counts.scheduled) +
+                    " scheduled, " + std::to_string(counts.leased) + " leased");
+    }
+  }
+  for (const auto& job : jobs_) {
+    if (!job->acknowledged || job->gone || job->maybe_gone) continue;
+    const JobState state = world_->State(job->id);
+    if (state == JobState::kDead && (job->may_be_dead || job->dead)) continue;
+    return Broken("SIM-1: job " + std::to_string(job->id.value()) +
+                  " was acknowledged and never came out; its state is " +
+                  std::string(JobStateName(state)));
+  }
+  for (const std::string& violation : world_->Violations()) return Broken("SIM-8: " + violation);
+}
+
+uint64_t Simulation::fingerprint() const { return history_ ^ world_->fs().history(); }
+
+}  // namespace vestq

@@ -1,0 +1,84 @@
+// Random jobs, crashes and clocks against a model of what a queue may do.
+//
+// Clients keep their own history: what was asked, what was answered and when. From that alone the
+// model knows what may come next, and a run ends with the sentence that is broken, or with none:
+//
+//   SIM-1  nothing is lost: a job whose ENQUEUE was answered is delivered, completed, cancelled or
+//   dead in the end SIM-2  nothing is invented: what is delivered was enqueued, byte for byte,
+//   under the id that was answered SIM-3  no second valid lease: a job is not delivered while an
+//   earlier lease certainly holds SIM-4  done is done: a job whose COMPLETE or CANCEL was answered
+//   is never delivered again, across any crash SIM-5  a receipt whose job was delivered again, or
+//   whose lease is over, is refused SIM-6  attempts: no job is delivered more often than its
+//   attempts allow SIM-7  not before its time: a delayed job is not delivered early SIM-8  at rest
+//   and after every crash the offline check finds nothing, and everything drains FAMILY-1 of
+//   engine/batch.h holds for every batch that is written
+//
+// First with faults, then without: everything must drain (SIM-8). One seed is one history.
+#pragma once
+
+#include <cstdint>
+#include <deque>
+#include <map>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "tests/sim/world.h"
+
+namespace vestq {
+
+struct SimulationOptions {
+  uint64_t seed = 1;
+  size_t steps = 4000;
+  bool plant_answer_before_sync = false;
+};
+
+class Simulation {
+ public:
+  explicit Simulation(const SimulationOptions& options);
+  ~Simulation();
+
+  // Empty when nothing was wrong; else the broken sentence and what led to it.
+  std::string Run();
+  // Hash of the history and of the disk: the same seed gives the same.
+  uint64_t fingerprint() const;
+  uint64_t crashes() const { return crashes_; }
+  uint64_t deliveries() const { return deliveries_; }
+
+ private:
+  struct ModelJob;
+  struct Pending;
+  enum class Op : uint8_t { kEnqueue, kLease, kComplete, kFail, kRelease, kRenew, kCancel, kJob };
+
+  void StartSomething();
+  void StartEnqueue(Pending* pending);
+  void StartLease(Pending* pending);
+  bool StartOnJob(Pending* pending, Op op);
+  void CollectAnswers();
+  void Answered(Pending* pending);
+  void AnsweredLease(Pending* pending);
+  void AnsweredSettle(Pending* pending);
+  void Delivered(const LeasedJob& job, MonoTime asked_at);
+  void CrashSomehow();
+  void Reopen();
+  void Drain();
+  void CheckEnd();
+  void Broken(const std::string& sentence);
+  ModelJob* Find(JobId id);
+  ModelJob* RandomLeased();
+
+  const SimulationOptions options_;
+  SimRandom random_;
+  std::unique_ptr<World> world_;
+  std::vector<std::unique_ptr<ModelJob>> jobs_;
+  std::map<std::string, ModelJob*> by_payload_;
+  std::map<JobId, ModelJob*> by_id_;
+  std::deque<std::unique_ptr<Pending>> pending_;
+  std::string broken_;
+  uint64_t crashes_ = 0;
+  uint64_t deliveries_ = 0;
+  uint64_t history_ = 1469598103934665603ull;
+  bool faults_ = true;
+};
+
+}  // namespace vestq
