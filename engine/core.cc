@@ -14,16 +14,6 @@ constexpr CoreId kNoCore(0xFFFF);
 constexpr Duration kLongestSleep = Seconds(1);
 }  // namespace
 
-LaneZone::LaneZone(LaneId l, SpaceState* s, keycodec::Order order, bool complete)
-    : lane(l), space(s), window(order, limits::kWindowJobs, complete) {}
-
-bool SpaceState::has_work() const {
-  for (const auto& zone : zones) {
-    if (zone->has_work()) return true;
-  }
-  return false;
-}
-
 Core::Core(EngineShared* shared, CoreId id) : impl_(std::make_unique<Impl>(shared, id)) {}
 Core::~Core() = default;
 CoreId Core::id() const { return impl_->id_; }
@@ -66,8 +56,7 @@ LaneState* Core::Impl::LaneHere(LaneId id) {
   return &lanes_[id.value() / shared_->cores];
 }
 
-// --- Routing
-// ---------------------------------------------------------------------------------------------------------
+// --- Routing ---
 
 CoreId Core::Impl::Target(const EngineShared& shared, const Request& request, CoreId self) {
   auto owner = [&](JobId id) { return shared.OwnerOf(shared.LaneOf(id)); };
@@ -199,8 +188,7 @@ void Core::Impl::Arrived(Request* request) {
   }
 }
 
-// --- Messages
-// --------------------------------------------------------------------------------------------------------
+// --- Messages ---
 
 void Core::Impl::Send(CoreId to, const Message& message) { outbox_[to.value()].push_back(message); }
 
@@ -259,8 +247,7 @@ void Core::Impl::SubmitRead(std::unique_ptr<ReadTask> task) {
   reads_.push_back(std::move(task));
 }
 
-// --- The turn
-// --------------------------------------------------------------------------------------------------------
+// --- The turn ---
 
 bool Core::Impl::Turn() {
   now_ = shared_->clock->Now();
@@ -442,142 +429,6 @@ bool Core::Impl::PrepareSleep() {
 void Core::Impl::EndSleep() {
   gate_.EndSleep();
   now_stale_ = true;
-}
-
-// --- Queues
-// ----------------------------------------------------------------------------------------------------------
-
-Result<QueueRecord*> Core::Impl::RecordOf(std::string_view name) {
-  if (auto it = names_.find(name); it != names_.end()) return it->second;
-  Result<QueueRecord*> record = shared_->queues->Get(name);
-  if (record.ok()) names_.emplace(std::string(name), *record);
-  return record;
-}
-
-CoreQueue* Core::Impl::QueueHere(QueueRecord* record) {
-  QueueSlot& slot = record->slots[id_.value()];
-  if (slot.core_queue == nullptr) {
-    auto queue = std::make_unique<CoreQueue>();
-    queue->record = record;
-    queue->counters.incarnation = record->current();
-    slot.core_queue = queue.get();
-    queues_by_id_[record->id] = queue.get();
-    queues_.push_back(std::move(queue));
-  }
-  return slot.core_queue;
-}
-
-CoreQueue* Core::Impl::QueueById(QueueId id) {
-  if (auto it = queues_by_id_.find(id); it != queues_by_id_.end()) return it->second;
-  QueueRecord* const record = shared_->queues->FindById(id);
-  CHECK(record != nullptr, "QUEUE-1: a job names a queue that is stored");
-  return QueueHere(record);
-}
-
-SpaceState* Core::Impl::SpaceOf(CoreQueue* queue, std::string_view space) {
-  auto it = queue->spaces.find(space);
-  if (it == queue->spaces.end()) {
-    auto state = std::make_unique<SpaceState>();
-    state->queue = queue;
-    state->space = std::string(space);
-    state->fair = queue->fair.Add();
-    it = queue->spaces.emplace(std::string(space), std::move(state)).first;
-  }
-  return it->second.get();
-}
-
-LaneZone* Core::Impl::ZoneOf(SpaceState* space, LaneId lane) {
-  for (auto& zone : space->zones) {
-    if (zone->lane == lane) return zone.get();
-  }
-  // A zone met for the first time is empty on disk, unless the lane's zones are still being looked
-  // for.
-  space->zones.push_back(std::make_unique<LaneZone>(lane, space, space->queue->record->order,
-                                                    LaneHere(lane)->discovered));
-  return space->zones.back().get();
-}
-
-void Core::Impl::Count(CoreQueue* queue, keycodec::Counter counter, int64_t delta) {
-  queue->counters[counter] += delta;
-  if (!queue->counters_dirty) {
-    queue->counters_dirty = true;
-    dirty_.push_back(queue);
-  }
-}
-
-void Core::Impl::SpaceChanged(SpaceState* space) {
-  CoreQueue* const queue = space->queue;
-  const bool work = space->has_work();
-  if (space->cold && !work) {
-    space->cold = false;
-    --queue->cold_spaces;
-  }
-  if (work && !space->active && !space->cold) {
-    queue->fair.Activate(space->fair);
-    space->active = true;
-  } else if (!work && space->active) {
-    queue->fair.Deactivate(space->fair);
-    space->active = false;
-  }
-  PublishHead(queue);
-}
-
-// An emptied space leaves nothing behind; the empty one stays, it is the common case.
-void Core::Impl::MaybeForget(SpaceState* space) {
-  if (space->space.empty() || space->active || space->cold || space->has_work()) return;
-  for (const auto& zone : space->zones) {
-    if (zone->refilling || zone->fetching) return;
-  }
-  CoreQueue* const queue = space->queue;
-  queue->fair.Remove(space->fair);
-  queue->spaces.erase(queue->spaces.find(space->space));
-}
-
-void Core::Impl::PublishHead(CoreQueue* queue) {
-  if (alone_) return;
-  uint64_t head = kNoHead;
-  if (!queue->fair.empty()) {
-    head = PackHead(queue->fair.TopTag(), now_.ms());
-  } else if (queue->cold_spaces > 0 || StillHidden(queue)) {
-    head = kNoHead - 1;
-  }
-  queue->record->slots[id_.value()].head.store(head, std::memory_order_release);
-}
-
-void Core::Impl::MarkNotify(CoreQueue* queue) {
-  if (queue->notify) return;
-  queue->notify = true;
-  notify_.push_back(queue);
-}
-
-// --- Recovery
-// --------------------------------------------------------------------------------------------------------
-
-void Core::Impl::RestoreLease(const Lease& lease) {
-  leases_.Insert(lease);
-  shared_->leased.fetch_add(1, std::memory_order_relaxed);
-}
-
-void Core::Impl::RestoreCounters(QueueRecord* record, const keycodec::CounterValue& value) {
-  CoreQueue* const queue = QueueHere(record);
-  queue->counters = value;
-  QueueSlot& slot = record->slots[id_.value()];
-  for (size_t i = 0; i < keycodec::kCounters; ++i) {
-    slot.counters[i].store(value.values[i], std::memory_order_relaxed);
-  }
-}
-
-void Core::Impl::BeginRecovery(bool empty_store) {
-  last_ticket_ = shared_->writes->submitted();
-  for (auto& lane : lanes_) {
-    if (empty_store) {
-      lane.discovered = true;
-      for (DueScan& due : lane.due) due.next_ms = due.from_ms = MonoTime::Max().ms();
-      continue;
-    }
-    StartDiscovery(&lane, std::string());
-  }
-  if (empty_store) undiscovered_ = 0;
 }
 
 }  // namespace vestq

@@ -1,10 +1,11 @@
 // A core: the single-threaded owner of some lanes, and of the requests that start on it.
 //
-// Everything that touches a lane's jobs runs on its owner (LANE-1). A core takes requests from its own thread (Start)
-// and messages from other cores (bounded single-producer single-consumer rings), works on them, and at the end of a turn
-// submits one batch with all changes; only then do messages caused by that batch leave (CORE-1). Answers leave when
-// their ticket is as durable as the mode asks (CORE-2). All functions are called from the owning thread unless they say
-// otherwise; none blocks on the disk.
+// Everything that touches a lane's jobs runs on its owner (LANE-1). A core takes requests from its
+// own thread (Start) and messages from other cores (bounded single-producer single-consumer rings),
+// works on them, and at the end of a turn submits one batch with all changes; only then do messages
+// caused by that batch leave (CORE-1). Answers leave when their ticket is as durable as the mode
+// asks (CORE-2). All functions are called from the owning thread unless they say otherwise; none
+// blocks on the disk.
 #pragma once
 
 #include <cstdint>
@@ -27,28 +28,31 @@ class Core {
 
   CoreId id() const;
 
-  // Takes a request. It may be carried out at once, in this call, or later, here or on another core; requests of one
-  // stream are carried out in the order they were started. `request->done` is called from a later Turn.
+  // Takes a request. It may be carried out at once, in this call, or later, here or on another
+  // core; requests of one stream are carried out in the order they were started. `request->done` is
+  // called from a later Turn.
   void Start(Request* request);
 
-  // The stream's caller has gone: requests still held back are done with kShutdown and never carried out; those under way
-  // are done as usual; a waiting LEASE of it is abandoned.
+  // The stream's caller has gone: requests still held back are done with kShutdown and never
+  // carried out; those under way are done as usual; a waiting LEASE of it is abandoned.
   void DropStream(Stream* stream);
 
-  // Ends a waiting LEASE (the client has gone, or was unblocked): `done` comes with no jobs, or with jobs when it was
-  // too late. Does nothing for one that is done.
+  // Ends a waiting LEASE (the client has gone, or was unblocked): `done` comes with no jobs, or
+  // with jobs when it was too late. Does nothing for one that is done.
   void Abandon(LeaseRequest* request);
 
-  // One round: messages, results of reads, due times, then submits the batch and completes what can be answered.
-  // Returns true when there is more to do at once.
+  // One round: messages, results of reads, due times, then submits the batch and completes what can
+  // be answered. Returns true when there is more to do at once.
   bool Turn();
 
-  // How long the core may sleep when nobody wakes it: until its next due time; Duration::Max() for ever.
+  // How long the core may sleep when nobody wakes it: until its next due time; Duration::Max() for
+  // ever.
   Duration UntilDue() const;
 
-  // Sleeping. The owner calls PrepareSleep; when it returns true it may sleep until woken or UntilDue; then
-  // EndSleep. Another thread that has something for this core calls the function given here, once a sleep, from any
-  // thread. A store-load fence stands on both sides, so no wake-up is lost (CORE-3).
+  // Sleeping. The owner calls PrepareSleep; when it returns true it may sleep until woken or
+  // UntilDue; then EndSleep. Another thread that has something for this core calls the function
+  // given here, once a sleep, from any thread. A store-load fence stands on both sides, so no
+  // wake-up is lost (CORE-3).
   void set_wake(void (*wake)(void* context), void* context);
   bool PrepareSleep();
   void EndSleep();

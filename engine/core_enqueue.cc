@@ -98,9 +98,9 @@ void Core::Impl::PutReady(CoreQueue* queue, LaneId lane, std::string_view space,
   LaneZone* const zone = ZoneOf(state, lane);
   if (record != nullptr && cached_bytes_ + record->size() > shared_->payload_cache_bytes)
     record.reset();
-  const uint64_t size = record == nullptr ? 0 : record->size();
-  cached_bytes_ += size;
-  cached_bytes_ -= zone->window.Insert({rank, value.flags, value.attempt, std::move(record)});
+  if (record != nullptr) cached_bytes_ += record->size();
+  cached_bytes_ -=
+      zone->window.Insert({rank, value.flags, value.attempt, std::move(record)}).dropped_bytes;
   ++queue->new_jobs;
   SpaceChanged(state);
   MarkNotify(queue);

@@ -142,6 +142,7 @@ class Core::Impl {
   void SpaceChanged(SpaceState* space);
   void MaybeForget(SpaceState* space);
   void PublishHead(CoreQueue* queue);
+  void CatchUp(CoreQueue* queue);
   void MarkNotify(CoreQueue* queue);
 
   // core_enqueue.cc
@@ -175,7 +176,7 @@ class Core::Impl {
   void UnparkLeases(CoreQueue* queue);
   void ExpireWaits();
   void Abandon(LeaseRequest* request);
-  bool StillHidden(CoreQueue* queue) const;
+  bool StillHidden(const CoreQueue* queue) const;
 
   // core_settle.cc
   void Renew(RenewRequest* request);

@@ -3,11 +3,11 @@
 
 #include "engine/base/check.h"
 #include "engine/core_impl.h"
+#include "lanes/published_head.h"
 
 namespace vestq {
 
-// --- The request's way over queues and cores (its origin)
-// -------------------------------------------------------------
+// --- The request's way over queues and cores (its origin) ---
 
 void Core::Impl::StartLease(LeaseRequest* request) {
   if (!notify_.empty()) ServeWaiters();  // those who wait come first
@@ -124,8 +124,7 @@ void Core::Impl::FinishLease(LeaseRequest* request) {
   Executed(request);
 }
 
-// --- At the owner
-// ----------------------------------------------------------------------------------------------------
+// --- At the owner ---
 
 void Core::Impl::LeaseForOther(Request* request, QueueRecord* record) {
   auto* const lease = static_cast<LeaseRequest*>(request);
@@ -133,7 +132,7 @@ void Core::Impl::LeaseForOther(Request* request, QueueRecord* record) {
   executed_.push_back(lease);
 }
 
-bool Core::Impl::StillHidden(CoreQueue* queue) const {
+bool Core::Impl::StillHidden(const CoreQueue* queue) const {
   return undiscovered_ > 0 && queue->record->Total(keycodec::Counter::kReady, shared_->cores) > 0;
 }
 
@@ -303,8 +302,7 @@ void Core::Impl::UnparkLeases(CoreQueue* queue) {
   }
 }
 
-// --- Waiting
-// ---------------------------------------------------------------------------------------------------------
+// --- Waiting ---
 //
 // WAIT-1: no job stands ready while a LEASE waits for its queue. A waiter registers, fences, and
 // looks at the heads again; an owner publishes its head, fences, and looks for waiters. One job

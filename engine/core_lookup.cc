@@ -47,8 +47,7 @@ void Core::Impl::Refuse(Request* request, const Error& error) {
   Executed(request);
 }
 
-// --- CANCEL
-// ----------------------------------------------------------------------------------------------------------
+// --- CANCEL ---
 
 void Core::Impl::Cancel(CancelRequest* request) {
   request->cancelled = false;
@@ -94,7 +93,7 @@ void Core::Impl::CancelFound(CancelRequest* request, const LookupTask* task) {
       batch_.SingleDelete(Family::kVesting, key_);
       Count(queue, keycodec::Counter::kReady, -1);
       SpaceState* const space = SpaceOf(queue, zone.space);
-      cached_bytes_ -= ZoneOf(space, task->lane)->window.Erase(task->rank);
+      cached_bytes_ -= ZoneOf(space, task->lane)->window.EraseRank(task->rank).dropped_bytes;
       SpaceChanged(space);
       MaybeForget(space);
       break;
@@ -119,8 +118,7 @@ void Core::Impl::CancelFound(CancelRequest* request, const LookupTask* task) {
   Executed(request);
 }
 
-// --- JOB
-// -------------------------------------------------------------------------------------------------------------
+// --- JOB ---
 
 void Core::Impl::Describe(JobRequest* request) {
   request->state = JobState::kGone;

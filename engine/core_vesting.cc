@@ -15,8 +15,7 @@ constexpr size_t kDiscoveryZones = 256;
 constexpr Duration kReadRetry = Seconds(1);
 }  // namespace
 
-// --- Windows
-// ---------------------------------------------------------------------------------------------------------
+// --- Windows ---
 
 void Core::Impl::StartRefill(LaneZone* zone) {
   if (zone->refilling) return;
@@ -40,10 +39,11 @@ void Core::Impl::FinishRefill(LaneZone* zone, RefillTask* task) {
   SpaceState* const space = zone->space;
   CoreQueue* const queue = space->queue;
   if (!task->error.ok()) {
-    zone->window.AbandonRefill();
+    cached_bytes_ -= zone->window.AbandonRefill();
     return ReadFailed(queue, space, task->error);
   }
-  cached_bytes_ += zone->window.FinishRefill(std::move(task->jobs), task->reached_end);
+  cached_bytes_ +=
+      static_cast<uint64_t>(zone->window.FinishRefill(std::move(task->jobs), task->reached_end));
   Thaw(space);
 }
 
@@ -113,8 +113,7 @@ void Core::Impl::ReadFailed(CoreQueue* queue, SpaceState* space, const Error& er
   SpaceChanged(space);
 }
 
-// --- Zones found at a start
-// ------------------------------------------------------------------------------------------
+// --- Zones found at a start ---
 
 void Core::Impl::StartDiscovery(LaneState* lane, std::string from) {
   auto task = std::make_unique<DiscoveryTask>();
@@ -154,8 +153,7 @@ void Core::Impl::FinishDiscovery(LaneState* lane, DiscoveryTask* task) {
   }
 }
 
-// --- Scheduled jobs
-// --------------------------------------------------------------------------------------------------
+// --- Scheduled jobs ---
 
 void Core::Impl::NoteScheduled(LaneState* lane, keycodec::Clock clock, int64_t time_ms) {
   DueScan& due = lane->due[clock == keycodec::Clock::kWall];

@@ -56,19 +56,21 @@ Result<std::unique_ptr<Engine>> Engine::Open(const EngineOptions& options) {
   shared.options = options;
   if (shared.options.clock == nullptr) shared.options.clock = SystemClockSource();
   if (shared.options.seed == 0) {
-    shared.options.seed = static_cast<uint64_t>(shared.options.clock->WallMs() ^ shared.options.clock->NowNs());
+    shared.options.seed =
+        static_cast<uint64_t>(shared.options.clock->WallMs() ^ shared.options.clock->NowNs());
   }
   shared.cores = options.cores;
   if (options.cores == 0 || options.cores > limits::kCoresMax) {
-    return Error(ErrorCode::kRange, "cores must be 1 to " + std::to_string(limits::kCoresMax) + ", not " +
-                                        std::to_string(options.cores));
+    return Error(ErrorCode::kRange, "cores must be 1 to " + std::to_string(limits::kCoresMax) +
+                                        ", not " + std::to_string(options.cores));
   }
   if (options.lanes > limits::kLanesMax) {
-    return Error(ErrorCode::kRange, "lanes must be 1 to " + std::to_string(limits::kLanesMax) + ", not " +
-                                        std::to_string(options.lanes));
+    return Error(ErrorCode::kRange, "lanes must be 1 to " + std::to_string(limits::kLanesMax) +
+                                        ", not " + std::to_string(options.lanes));
   }
   if (options.memory < limits::kMemoryMin) {
-    return Error(ErrorCode::kRange, "memory must be at least " + std::to_string(limits::kMemoryMin >> 20) + " MiB");
+    return Error(ErrorCode::kRange,
+                 "memory must be at least " + std::to_string(limits::kMemoryMin >> 20) + " MiB");
   }
   VESTQ_RETURN_IF_ERROR(impl->OpenStore());
   return std::unique_ptr<Engine>(new Engine(std::move(impl)));
@@ -101,7 +103,8 @@ Error Engine::Impl::Recover(const StoredRows& rows) {
   shared.queues = std::make_unique<QueueRegistry>(shared.writes.get(), shared.cores);
   shared.ids = std::make_unique<IdAllocator>(shared.writes.get(), rows.next_id);
   shared.payload_cache_bytes = shared.options.memory / kPayloadShare / shared.cores;
-  for (const auto& [name, value] : rows.queues) VESTQ_RETURN_IF_ERROR(shared.queues->Restore(name, value));
+  for (const auto& [name, value] : rows.queues)
+    VESTQ_RETURN_IF_ERROR(shared.queues->Restore(name, value));
   shared.reads = std::make_unique<ReadPool>(
       shared.store.get(), shared.writes.get(), shared.cores,
       [this](CoreId core) { CoreAccess::Of(shared.core_list[core.value()].get())->Wake(); });
@@ -129,7 +132,8 @@ Error Engine::Impl::Recover(const StoredRows& rows) {
 // The new epoch is durable before the first claim can carry it (LEASE-2).
 Error Engine::Impl::WriteStart(const StoredRows& rows) {
   Batch batch;
-  if (rows.fresh) batch.Put(Family::kRows, keycodec::SettingKey("lanes"), keycodec::EncodeNumber(rows.lanes));
+  if (rows.fresh)
+    batch.Put(Family::kRows, keycodec::SettingKey("lanes"), keycodec::EncodeNumber(rows.lanes));
   batch.Put(Family::kRows, keycodec::SettingKey("epoch"), keycodec::EncodeNumber(shared.epoch));
   shared.writes->Submit(&batch);
   while (shared.writes->Drain()) {
@@ -164,7 +168,8 @@ Core* Engine::core(CoreId id) {
 EngineClock* Engine::clock() { return impl_->shared.clock.get(); }
 uint64_t Engine::memory() const { return impl_->shared.options.memory; }
 uint64_t Engine::max_payload() const {
-  return std::min<uint64_t>(limits::kPayloadHardMax, impl_->shared.options.memory / limits::kMemoryPerPayload);
+  return std::min<uint64_t>(limits::kPayloadHardMax,
+                            impl_->shared.options.memory / limits::kMemoryPerPayload);
 }
 
 EngineInfo Engine::Info() const {
@@ -202,7 +207,8 @@ EngineInfo Engine::Info() const {
 std::vector<QueueCounts> Engine::Queues() const {
   std::vector<QueueCounts> out;
   for (QueueRecord* record : impl_->shared.queues->All()) {
-    if (record->stored.load(std::memory_order_relaxed)) out.push_back(record->Counts(impl_->shared.cores));
+    if (record->stored.load(std::memory_order_relaxed))
+      out.push_back(record->Counts(impl_->shared.cores));
   }
   return out;
 }

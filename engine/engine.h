@@ -1,8 +1,10 @@
-// The whole engine in one process: a store, its write queue and syncer, and cores that own lanes (engine/core.h).
+// The whole engine in one process: a store, its write queue and syncer, and cores that own lanes
+// (engine/core.h).
 //
-// A daemon drives each core from a reactor thread (net/); a program that embeds the engine does the same from its own
-// loop; the simulation drives everything from one thread. Open, then for each core, on the thread that is to own it:
-// loop { core.Start(requests...); core.Turn(); sleep if core.PrepareSleep() }.
+// A daemon drives each core from a reactor thread (net/); a program that embeds the engine does the
+// same from its own loop; the simulation drives everything from one thread. Open, then for each
+// core, on the thread that is to own it: loop { core.Start(requests...); core.Turn(); sleep if
+// core.PrepareSleep() }.
 #pragma once
 
 #include <cstdint>
@@ -43,7 +45,8 @@ struct EngineOptions {
   uint64_t seed = 0;             // of the back-off's jitter; 0: from the clock
   std::function<void(std::string_view line)> log;
 
-  // The deterministic driver: no thread is started; the driver calls WriteDrain, SyncOnce and RunRead itself.
+  // The deterministic driver: no thread is started; the driver calls WriteDrain, SyncOnce and
+  // RunRead itself.
   bool manual = false;
   rocksdb::Env* env = nullptr;
 };
@@ -60,8 +63,9 @@ struct EngineInfo {
   uint64_t jobs_ready = 0, jobs_scheduled = 0, jobs_leased = 0, jobs_dead = 0;
   uint64_t queues = 0;
   uint64_t waiters = 0;
-  uint64_t leases_served = 0;   // LEASEs that were answered with a job
-  double lease_us_p50 = 0;      // inside the engine: from Start to the claim, blocking and sync not counted
+  uint64_t leases_served = 0;  // LEASEs that were answered with a job
+  double lease_us_p50 =
+      0;  // inside the engine: from Start to the claim, blocking and sync not counted
   double lease_us_p99 = 0;
   uint64_t tickets_submitted = 0, tickets_written = 0, tickets_durable = 0;
   uint64_t syncs = 0;
@@ -71,9 +75,9 @@ struct EngineInfo {
 
 class Engine {
  public:
-  // Opens (or creates) the data directory and rebuilds what memory must know: leases, counters, due times. Work that
-  // grows with the backlog (finding zones) goes on in slices afterwards. Blocks. Errors as Store::Open, and kRange:
-  // more cores than lanes, lanes other than the store's.
+  // Opens (or creates) the data directory and rebuilds what memory must know: leases, counters, due
+  // times. Work that grows with the backlog (finding zones) goes on in slices afterwards. Blocks.
+  // Errors as Store::Open, and kRange: more cores than lanes, lanes other than the store's.
   static Result<std::unique_ptr<Engine>> Open(const EngineOptions& options);
   ~Engine();
   Engine(const Engine&) = delete;
@@ -91,16 +95,19 @@ class Engine {
   // False when there is no such queue.
   bool Queue(std::string_view name, QueueCounts* counts) const;
 
-  // A write or sync has failed: every answer from now on is NOTDURABLE or SHUTDOWN. The daemon ends.
+  // A write or sync has failed: every answer from now on is NOTDURABLE or SHUTDOWN. The daemon
+  // ends.
   bool failed() const;
   Error failure() const;
   // Called once, from any thread, when failed() becomes true. REQUIRES: set before the first Turn.
   void set_on_failure(std::function<void()> f);
 
-  // REQUIRES: no core is inside Turn any more. Writes and syncs what is left, leaves the clean mark, closes. Blocks.
+  // REQUIRES: no core is inside Turn any more. Writes and syncs what is left, leaves the clean
+  // mark, closes. Blocks.
   Error Close();
 
-  // The deterministic driver (EngineOptions::manual). Each returns false when there was nothing to do.
+  // The deterministic driver (EngineOptions::manual). Each returns false when there was nothing to
+  // do.
   bool WriteDrain();
   bool SyncOnce();
   bool RunRead();

@@ -9,14 +9,16 @@ namespace {
 // One number of the settings; kNotFound when it is not there.
 Result<uint64_t> ReadSetting(const Store& store, std::string_view name) {
   std::string bytes;
-  if (Error error = store.Get(Family::kRows, keycodec::SettingKey(name), &bytes); !error.ok()) return error;
+  if (Error error = store.Get(Family::kRows, keycodec::SettingKey(name), &bytes); !error.ok())
+    return error;
   return keycodec::DecodeNumber(bytes);
 }
 
 template <typename Visit>  // Error visit(std::string_view key, std::string_view value)
 Error ForEach(const Store& store, Family family, const std::string& prefix, Visit&& visit) {
   auto it = store.NewIterator(family, prefix, keycodec::PrefixSuccessor(prefix));
-  for (it->Seek(prefix); it->Valid(); it->Next()) VESTQ_RETURN_IF_ERROR(visit(it->key(), it->value()));
+  for (it->Seek(prefix); it->Valid(); it->Next())
+    VESTQ_RETURN_IF_ERROR(visit(it->key(), it->value()));
   return it->error();
 }
 
@@ -33,7 +35,8 @@ Result<StoredRows> ReadStoredRows(const Store& store, uint16_t lanes_of_new_stor
   }
   rows.lanes = static_cast<uint16_t>(*lanes);
   if (*lanes == 0 || *lanes > limits::kLanesMax) {
-    return Error(ErrorCode::kCorruption, "the store's settings name " + std::to_string(*lanes) + " lanes");
+    return Error(ErrorCode::kCorruption,
+                 "the store's settings name " + std::to_string(*lanes) + " lanes");
   }
   for (auto [name, target] : {std::pair<const char*, uint64_t*>{"ids", &rows.next_id}}) {
     const Result<uint64_t> value = ReadSetting(store, name);
@@ -64,60 +67,68 @@ Result<StoredRows> ReadStoredRows(const Store& store, uint16_t lanes_of_new_stor
 }
 
 Error RestoreCounters(EngineShared* shared) {
-  return ForEach(*shared->store, Family::kRows, "c", [&](std::string_view key, std::string_view value) {
-    const Result<keycodec::CounterRowKey> where = keycodec::DecodeCounterKey(key);
-    if (!where.ok()) return where.error();
-    const Result<keycodec::CounterValue> counters = keycodec::DecodeCounterValue(value);
-    if (!counters.ok()) return counters.error();
-    QueueRecord* const record = shared->queues->FindById(where->queue);
-    if (record == nullptr) {
-      return Error(ErrorCode::kCorruption,
-                   "counters of queue number " + std::to_string(where->queue.value()) + ", which is not stored (QUEUE-1)");
-    }
-    if (counters->incarnation != record->current()) return Error::Ok();  // of a life that is over
-    if (where->slot < shared->cores) {
-      CoreAccess::Of(shared->core_list[where->slot].get())->RestoreCounters(record, *counters);
-    } else {
-      for (size_t i = 0; i < keycodec::kCounters; ++i) record->rest.values[i] += counters->values[i];
-    }
-    return Error::Ok();
-  });
+  return ForEach(
+      *shared->store, Family::kRows, "c", [&](std::string_view key, std::string_view value) {
+        const Result<keycodec::CounterRowKey> where = keycodec::DecodeCounterKey(key);
+        if (!where.ok()) return where.error();
+        const Result<keycodec::CounterValue> counters = keycodec::DecodeCounterValue(value);
+        if (!counters.ok()) return counters.error();
+        QueueRecord* const record = shared->queues->FindById(where->queue);
+        if (record == nullptr) {
+          return Error(ErrorCode::kCorruption, "counters of queue number " +
+                                                   std::to_string(where->queue.value()) +
+                                                   ", which is not stored (QUEUE-1)");
+        }
+        if (counters->incarnation != record->current())
+          return Error::Ok();  // of a life that is over
+        if (where->slot < shared->cores) {
+          CoreAccess::Of(shared->core_list[where->slot].get())->RestoreCounters(record, *counters);
+        } else {
+          for (size_t i = 0; i < keycodec::kCounters; ++i)
+            record->rest.values[i] += counters->values[i];
+        }
+        return Error::Ok();
+      });
 }
 
 Error RestoreLeases(EngineShared* shared) {
   for (uint16_t lane = 0; lane < shared->lanes; ++lane) {
     std::string prefix;
     keycodec::AppendRangePrefix(LaneId(lane), keycodec::Range::kLeased, &prefix);
-    Core::Impl* const owner = CoreAccess::Of(shared->core_list[shared->OwnerOf(LaneId(lane)).value()].get());
-    VESTQ_RETURN_IF_ERROR(
-        ForEach(*shared->store, Family::kVesting, prefix, [&](std::string_view key, std::string_view bytes) {
-          const Result<keycodec::LeasedKey> where = keycodec::DecodeLeasedKey(key);
-          if (!where.ok()) return where.error();
-          const Result<keycodec::LeasedValue> value = keycodec::DecodeLeasedValue(bytes);
-          if (!value.ok()) return value.error();
-          Lease lease;
-          lease.id = where->id;
-          lease.lane = where->lane;
-          lease.fence = value->fence;
-          // The exact deadline was in memory: the stored one is never before it (LEASE-4).
-          lease.deadline = MonoTime(where->deadline_ms);
-          lease.stored_deadline_ms = where->deadline_ms;
-          lease.queue = value->zone.queue;
-          lease.incarnation = value->zone.incarnation;
-          lease.order = value->zone.order;
-          lease.space = value->zone.space;
-          lease.priority = value->priority;
-          lease.enqueued_ms = value->enqueued_ms;
-          lease.ready_time_ms = value->ready_time_ms;
-          lease.flags = value->flags;
-          lease.attempt = value->attempt;
-          lease.attempts_max = value->attempts_max;
-          lease.payload_bytes = value->payload_bytes;
-          lease.granted = Duration(value->lease_ms);
-          lease.worker = value->worker;
-          owner->RestoreLease(lease);
-          return Error::Ok();
-        }));
+    Core::Impl* const owner =
+        CoreAccess::Of(shared->core_list[shared->OwnerOf(LaneId(lane)).value()].get());
+    VESTQ_RETURN_IF_ERROR(ForEach(*shared->store, Family::kVesting, prefix,
+                                  [&](std::string_view key, std::string_view bytes) {
+                                    const Result<keycodec::LeasedKey> where =
+                                        keycodec::DecodeLeasedKey(key);
+                                    if (!where.ok()) return where.error();
+                                    const Result<keycodec::LeasedValue> value =
+                                        keycodec::DecodeLeasedValue(bytes);
+                                    if (!value.ok()) return value.error();
+                                    Lease lease;
+                                    lease.id = where->id;
+                                    lease.lane = where->lane;
+                                    lease.fence = value->fence;
+                                    // The exact deadline was in memory: the stored one is never
+                                    // before it (LEASE-4).
+                                    lease.deadline = MonoTime(where->deadline_ms);
+                                    lease.stored_deadline_ms = where->deadline_ms;
+                                    lease.queue = value->zone.queue;
+                                    lease.incarnation = value->zone.incarnation;
+                                    lease.order = value->zone.order;
+                                    lease.space = value->zone.space;
+                                    lease.priority = value->priority;
+                                    lease.enqueued_ms = value->enqueued_ms;
+                                    lease.ready_time_ms = value->ready_time_ms;
+                                    lease.flags = value->flags;
+                                    lease.attempt = value->attempt;
+                                    lease.attempts_max = value->attempts_max;
+                                    lease.payload_bytes = value->payload_bytes;
+                                    lease.granted = Duration(value->lease_ms);
+                                    lease.worker = value->worker;
+                                    owner->RestoreLease(lease);
+                                    return Error::Ok();
+                                  }));
   }
   return Error::Ok();
 }

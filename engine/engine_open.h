@@ -1,4 +1,5 @@
-// Opening an engine: what memory must know of a store before the first request. Internal to engine/.
+// Opening an engine: what memory must know of a store before the first request. Internal to
+// engine/.
 #pragma once
 
 #include <cstdint>

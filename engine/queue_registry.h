@@ -57,6 +57,7 @@ struct QueueRecord {
   const std::unique_ptr<QueueSlot[]> slots;  // one a core
   std::atomic<uint32_t> incarnation{1};
   std::atomic<bool> stored{false};
+  std::atomic<bool> has_spaces{false};  // a job with a space was seen in this run
   // Counters of core slots that no core of this run owns (the store ran with more cores before).
   // Constant after Open.
   keycodec::CounterValue rest;

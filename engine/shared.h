@@ -49,7 +49,7 @@ struct EngineShared {
   // rings[from * cores + to].
   std::vector<std::unique_ptr<MessageRing>> rings;
   std::vector<std::unique_ptr<Core>> core_list;
-  WriterThread* writer = nullptr;  // from four cores on; below, cores write themselves
+  WriterThread* writer = nullptr;   // from four cores on; below, cores write themselves
   std::atomic<uint64_t> leased{0};  // over all cores, against max_leased
   LatencyHistogram lease_latency;
   std::atomic<uint64_t> leases_served{0};

@@ -1,5 +1,5 @@
-// From four cores on, a thread of its own writes for all of them (engine/write_queue.h); below that whoever holds the
-// token does. Sleeps on a futex while nothing is submitted.
+// From four cores on, a thread of its own writes for all of them (engine/write_queue.h); below that
+// whoever holds the token does. Sleeps on a futex while nothing is submitted.
 #pragma once
 
 #include <atomic>
