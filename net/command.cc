@@ -1,0 +1,116 @@
+#include "net/command.h"
+
+#include <array>
+#include <cstring>
+
+namespace vestq {
+namespace {
+
+constexpr uint8_t kJobWrite = kCommandJob | kCommandWrite;
+
+constexpr std::array kCommands = {
+    CommandSpec{"ENQUEUE", -3, kJobWrite, "jobs", "Adds a job to a queue.", handlers::Enqueue},
+    CommandSpec{"LEASE", -2, kJobWrite | kCommandBlocking, "jobs",
+                "Takes ready jobs, waiting for one if asked to.", handlers::Lease},
+    CommandSpec{"RENEW", -2, kJobWrite, "jobs", "Makes a lease last longer.", handlers::Renew},
+    CommandSpec{"COMPLETE", -2, kJobWrite, "jobs", "Ends a leased job as done.",
+                handlers::Complete},
+    CommandSpec{"COMPLETEMANY", -2, kJobWrite, "jobs", "Ends several leased jobs as done.",
+                handlers::CompleteMany},
+    CommandSpec{"FAIL", -2, kJobWrite, "jobs",
+                "Ends a lease as failed: the job is retried later, or dead.", handlers::Fail},
+    CommandSpec{"RELEASE", -2, kJobWrite, "jobs",
+                "Gives a leased job back without using its attempt.", handlers::Release},
+    CommandSpec{"CANCEL", -2, kJobWrite, "jobs", "Removes an unfinished or dead job.",
+                handlers::Cancel},
+    CommandSpec{"JOB", -2, kCommandJob, "jobs", "Describes a job.", handlers::Job},
+    CommandSpec{"QUEUES", -1, 0, "queues", "Lists queues.", handlers::Queues},
+    CommandSpec{"QUEUE", -2, 0, "queues", "Describes a queue (INFO).", handlers::Queue},
+    CommandSpec{"PING", -1, 0, "connection", "Answers PONG, or its argument.", handlers::Ping},
+    CommandSpec{"ECHO", 2, 0, "connection", "Answers its argument.", handlers::Echo},
+    CommandSpec{"HELLO", -1, 0, "connection", "Chooses RESP2 or RESP3.", handlers::Hello},
+    CommandSpec{"AUTH", -2, 0, "connection", "Logs in.", handlers::Auth},
+    CommandSpec{"CLIENT", -2, 0, "connection", "Describes and manages connections.",
+                handlers::Client},
+    CommandSpec{"SELECT", 2, 0, "connection", "There is only database 0.", handlers::Select},
+    CommandSpec{"RESET", 1, 0, "connection", "Makes the connection as new.", handlers::Reset},
+    CommandSpec{"QUIT", -1, 0, "connection", "Closes the connection.", handlers::Quit},
+    CommandSpec{"CLUSTER", -2, 0, "server", "This is no cluster.", handlers::Cluster},
+    CommandSpec{"READONLY", 1, 0, "server", "This is no cluster.", handlers::Cluster},
+    CommandSpec{"READWRITE", 1, 0, "server", "This is no cluster.", handlers::Cluster},
+    CommandSpec{"ASKING", 1, 0, "server", "This is no cluster.", handlers::Cluster},
+    CommandSpec{"COMMAND", -1, 0, "server", "Describes the commands.", handlers::Command},
+    CommandSpec{"INFO", -1, 0, "server", "Describes the server.", handlers::Info},
+    CommandSpec{"TIME", 1, 0, "server", "The server's wall clock.", handlers::Time},
+    CommandSpec{"SHUTDOWN", 1, kCommandAdmin, "server", "Stops the server.", handlers::Shutdown},
+};
+
+constexpr size_t kNameMax = 16;
+
+// Open addressing over the upper-case names; built once.
+class CommandIndex {
+ public:
+  CommandIndex() {
+    for (const CommandSpec& spec : kCommands) {
+      size_t at = Hash(spec.name) & kMask;
+      while (slots_[at] != nullptr) at = (at + 1) & kMask;
+      slots_[at] = &spec;
+    }
+  }
+
+  const CommandSpec* Find(std::string_view upper) const {
+    for (size_t at = Hash(upper) & kMask; slots_[at] != nullptr; at = (at + 1) & kMask) {
+      if (upper == slots_[at]->name) return slots_[at];
+    }
+    return nullptr;
+  }
+
+ private:
+  static constexpr size_t kMask = 127;
+  static size_t Hash(std::string_view name) {
+    uint32_t h = 2166136261u;
+    for (char c : name) h = (h ^ static_cast<unsigned char>(c)) * 16777619u;
+    return h ^ (h >> 15);
+  }
+  std::array<const CommandSpec*, kMask + 1> slots_{};
+};
+
+std::string Clipped(std::string_view text) {
+  std::string out;
+  for (char c : text.substr(0, 128)) out.push_back(c >= 0x20 && c < 0x7f ? c : '?');
+  return out;
+}
+
+}  // namespace
+
+std::span<const CommandSpec> Commands() { return kCommands; }
+
+const CommandSpec* FindCommand(std::string_view name) {
+  static const CommandIndex index;
+  if (name.size() > kNameMax) return nullptr;
+  char upper[kNameMax];
+  for (size_t i = 0; i < name.size(); ++i) {
+    upper[i] = name[i] >= 'a' && name[i] <= 'z' ? static_cast<char>(name[i] - 32) : name[i];
+  }
+  return index.Find(std::string_view(upper, name.size()));
+}
+
+std::string UnknownCommand(Args args) {
+  std::string text = "unknown command '" + Clipped(args[0]) + "', with args beginning with: ";
+  for (size_t i = 1; i < args.size() && text.size() < 256; ++i) {
+    text += "'" + Clipped(args[i]) + "' ";
+  }
+  return text;
+}
+
+std::string WrongArity(std::string_view command) {
+  std::string lower;
+  for (char c : command) lower.push_back(c >= 'A' && c <= 'Z' ? static_cast<char>(c + 32) : c);
+  return "wrong number of arguments for '" + lower + "' command";
+}
+
+std::string UnknownSubcommand(std::string_view command, std::string_view sub) {
+  return "unknown subcommand '" + Clipped(sub) + "'. Try " + std::string(command) + " HELP.";
+}
+
+}  // namespace vestq

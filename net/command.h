@@ -1,0 +1,81 @@
+// The commands: a table of names, arities and handlers, and how a command becomes a request of the
+// engine.
+//
+// A handler reads the arguments and either submits one request (job commands), or answers at once
+// (all others, which therefore run when everything before them on the connection has been
+// answered), or fails with an error. Handlers run on the session's reactor and do not block.
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <string>
+#include <string_view>
+
+#include "engine/base/result.h"
+
+namespace vestq {
+
+class Session;
+using Args = std::span<const std::string_view>;  // the command's name first
+
+enum CommandFlag : uint8_t {
+  kCommandJob = 1,  // becomes a request of the engine
+  kCommandWrite = 2,
+  kCommandBlocking = 4,  // may wait
+  kCommandAdmin = 8,
+};
+
+struct CommandSpec {
+  const char* name;  // upper case
+  int arity;         // Redis's: arguments with the name; negative: at least so many
+  uint8_t flags;
+  const char* group;
+  const char* summary;
+  void (*handler)(Session& session, Args args);
+
+  bool is(CommandFlag flag) const { return (flags & flag) != 0; }
+};
+
+std::span<const CommandSpec> Commands();
+// nullptr: no such command. Any case.
+const CommandSpec* FindCommand(std::string_view name);
+
+// "unknown command 'x', with args beginning with: 'a' 'b' " as Redis words it.
+std::string UnknownCommand(Args args);
+std::string WrongArity(std::string_view command);
+std::string UnknownSubcommand(std::string_view command, std::string_view sub);
+
+// Handlers, by file.
+namespace handlers {
+// command_jobs.cc
+void Enqueue(Session& session, Args args);
+void Lease(Session& session, Args args);
+void Renew(Session& session, Args args);
+void Complete(Session& session, Args args);
+void CompleteMany(Session& session, Args args);
+void Fail(Session& session, Args args);
+void Release(Session& session, Args args);
+void Cancel(Session& session, Args args);
+void Job(Session& session, Args args);
+// command_queues.cc
+void Queues(Session& session, Args args);
+void Queue(Session& session, Args args);
+// command_connection.cc
+void Ping(Session& session, Args args);
+void Echo(Session& session, Args args);
+void Hello(Session& session, Args args);
+void Auth(Session& session, Args args);
+void Select(Session& session, Args args);
+void Reset(Session& session, Args args);
+void Quit(Session& session, Args args);
+void Cluster(Session& session, Args args);
+// command_client.cc
+void Client(Session& session, Args args);
+// command_server.cc
+void Command(Session& session, Args args);
+void Info(Session& session, Args args);
+void Time(Session& session, Args args);
+void Shutdown(Session& session, Args args);
+}  // namespace handlers
+
+}  // namespace vestq

@@ -1,0 +1,290 @@
+// Commands on jobs: arguments become one request of the engine.
+#include <charconv>
+
+#include "engine/base/limits.h"
+#include "lease/backoff.h"
+#include "net/command.h"
+#include "net/options.h"
+#include "net/session.h"
+#include "net/words.h"
+
+namespace vestq::handlers {
+namespace {
+
+constexpr uint64_t kPriorityMax = UINT32_MAX;
+
+// Assigns the value of a Result to a field, or fails the command.
+#define VESTQ_WORD(target, parse, convert) \
+  {                                        \
+    auto word = (parse);                   \
+    if (!word.ok()) return word.error();   \
+    (target) = convert(*word);             \
+  }
+
+Result<JobId> ParseJobId(std::string_view text) {
+  auto id = words::ParseNumber("job id", text, 1, limits::kJobIdMax);
+  if (!id.ok()) return id.error();
+  return JobId(*id);
+}
+
+Result<Duration> ParseLease(std::string_view name, std::string_view text) {
+  return words::ParseDuration(name, text, limits::kLeaseMin, limits::kLeaseMax);
+}
+
+Result<Duration> ParseDelay(std::string_view text) {
+  return words::ParseDuration("DELAY", text, Duration(0), limits::kDelayMax);
+}
+
+namespace enqueue_options {
+enum : size_t {
+  kSpace,
+  kPriority,
+  kDelay,
+  kAt,
+  kAttempts,
+  kBackoff,
+  kLease,
+  kUnique,
+  kExpire,
+  kKeep,
+  kType,
+  kHeader,
+  kAfter,
+  kWait,
+};
+constexpr OptionSpec kSpecs[] = {
+    {"SPACE"},
+    {"PRIORITY"},
+    {"DELAY", true, true, 1u << kAt},
+    {"AT", true, true, 1u << kDelay},
+    {"ATTEMPTS"},
+    {"BACKOFF"},
+    {"LEASE"},
+    {"UNIQUE", true, false},
+    {"EXPIRE", true, false},
+    {"KEEP", true, false},
+    {"TYPE", true, false},
+    {"HEADER", true, false},
+    {"AFTER", true, false},
+    {"WAIT", true, false},
+};
+}  // namespace enqueue_options
+
+Error EnqueueOption(size_t option, std::string_view value, EnqueueRequest* r) {
+  using namespace enqueue_options;
+  switch (option) {
+    case kSpace:
+      VESTQ_RETURN_IF_ERROR(words::CheckSpace(value));
+      r->space.assign(value);
+      break;
+    case kPriority:
+      VESTQ_WORD(r->priority, words::ParseNumber("PRIORITY", value, 0, kPriorityMax),
+                 static_cast<uint32_t>);
+      break;
+    case kDelay:
+      VESTQ_WORD(r->delay, ParseDelay(value), Duration);
+      r->when = r->delay > Duration(0) ? EnqueueRequest::When::kDelay : EnqueueRequest::When::kNow;
+      break;
+    case kAt:
+      VESTQ_WORD(r->at, words::ParseTime("AT", value), WallTime);
+      r->when = EnqueueRequest::When::kAt;
+      break;
+    case kAttempts:
+      VESTQ_WORD(r->attempts, words::ParseNumber("ATTEMPTS", value, 0, limits::kAttemptsMax),
+                 static_cast<uint32_t>);
+      r->attempts_set = true;
+      break;
+    case kBackoff: VESTQ_WORD(r->backoff, ParseBackoff(value), std::string); break;
+    case kLease: VESTQ_WORD(r->lease, ParseLease("LEASE", value), Duration); break;
+    default: break;
+  }
+  return Error::Ok();
+}
+
+Error FillEnqueue(Args args, EnqueueRequest* r) {
+  VESTQ_RETURN_IF_ERROR(words::CheckQueue(args[1]));
+  OptionReader options("ENQUEUE", enqueue_options::kSpecs, args.subspan(3));
+  while (options.Next()) {
+    VESTQ_RETURN_IF_ERROR(EnqueueOption(options.option(), options.value(), r));
+  }
+  if (!options.error().ok()) return options.error();
+  r->queue.assign(args[1]);
+  r->payload.assign(args[2]);
+  return Error::Ok();
+}
+
+namespace lease_options {
+enum : size_t { kCount, kBlock, kFor, kWorker, kSpace };
+constexpr OptionSpec kSpecs[] = {{"COUNT"}, {"BLOCK"}, {"FOR"}, {"WORKER"}, {"SPACE", true, false}};
+}  // namespace lease_options
+
+Error LeaseOption(size_t option, std::string_view value, LeaseRequest* r) {
+  using namespace lease_options;
+  switch (option) {
+    case kCount:
+      VESTQ_WORD(r->count, words::ParseNumber("COUNT", value, 1, limits::kLeaseCountMax),
+                 static_cast<uint32_t>);
+      break;
+    case kBlock:
+      VESTQ_WORD(r->block, words::ParseDuration("BLOCK", value, Duration(0), limits::kBlockMax),
+                 Duration);
+      r->wait = true;
+      break;
+    case kFor: VESTQ_WORD(r->lease, ParseLease("FOR", value), Duration); break;
+    case kWorker:
+      VESTQ_RETURN_IF_ERROR(words::CheckWorker(value));
+      r->worker.assign(value);
+      break;
+    default: break;
+  }
+  return Error::Ok();
+}
+
+Error FillLease(Args args, LeaseRequest* r) {
+  // A word of an option after the first queue ends the list.
+  size_t end = 2;
+  while (end < args.size() && OptionReader::Find(lease_options::kSpecs, args[end]) < 0) ++end;
+  const size_t queues = end - 1;
+  if (queues > limits::kQueuesPerLease) {
+    return Error(ErrorCode::kRange, "LEASE of " + std::to_string(queues) +
+                                        " queues is outside 1 to " +
+                                        std::to_string(limits::kQueuesPerLease));
+  }
+  for (size_t i = 1; i < end; ++i) VESTQ_RETURN_IF_ERROR(words::CheckQueue(args[i]));
+  OptionReader options("LEASE (queues stand before options)", lease_options::kSpecs,
+                       args.subspan(end));
+  while (options.Next()) VESTQ_RETURN_IF_ERROR(LeaseOption(options.option(), options.value(), r));
+  if (!options.error().ok()) return options.error();
+  r->queues.resize(queues);
+  for (size_t i = 0; i < queues; ++i) r->queues[i].assign(args[i + 1]);
+  return Error::Ok();
+}
+
+Error FillReceipt(Args args, Receipt* receipt) {
+  Result<Receipt> parsed = Receipt::Parse(args[1]);
+  if (!parsed.ok()) return parsed.error();
+  *receipt = *parsed;
+  return Error::Ok();
+}
+
+constexpr OptionSpec kRenewOptions[] = {{"FOR"}};
+
+Error FillRenew(Args args, RenewRequest* r) {
+  VESTQ_RETURN_IF_ERROR(FillReceipt(args, &r->receipt));
+  OptionReader options("RENEW", kRenewOptions, args.subspan(2));
+  while (options.Next()) VESTQ_WORD(r->lease, ParseLease("FOR", options.value()), Duration);
+  return options.error();
+}
+
+constexpr OptionSpec kCompleteOptions[] = {{"RESULT", true, false}};
+
+Error FillComplete(Args args, CompleteRequest* r) {
+  VESTQ_RETURN_IF_ERROR(FillReceipt(args, &r->receipt));
+  if (args.size() == 2) return Error::Ok();
+  OptionReader options("COMPLETE", kCompleteOptions, args.subspan(2));
+  options.Next();
+  return options.error();
+}
+
+namespace fail_options {
+enum : size_t { kReason, kDelay, kDead };
+constexpr OptionSpec kSpecs[] = {
+    {"REASON"}, {"DELAY", true, true, 1u << kDead}, {"DEAD", false, true, 1u << kDelay}};
+}  // namespace fail_options
+
+Error FillFail(Args args, FailRequest* r) {
+  VESTQ_RETURN_IF_ERROR(FillReceipt(args, &r->receipt));
+  OptionReader options("FAIL", fail_options::kSpecs, args.subspan(2));
+  while (options.Next()) {
+    switch (options.option()) {
+      case fail_options::kReason:
+        VESTQ_RETURN_IF_ERROR(words::CheckReason(options.value()));
+        r->reason.assign(options.value());
+        break;
+      case fail_options::kDelay:
+        VESTQ_WORD(r->delay, ParseDelay(options.value()), Duration);
+        r->delay_set = true;
+        break;
+      case fail_options::kDead: r->to_dead = true; break;
+      default: break;
+    }
+  }
+  return options.error();
+}
+
+constexpr OptionSpec kReleaseOptions[] = {{"DELAY"}, {"PRIORITY"}};
+
+Error FillRelease(Args args, ReleaseRequest* r) {
+  VESTQ_RETURN_IF_ERROR(FillReceipt(args, &r->receipt));
+  OptionReader options("RELEASE", kReleaseOptions, args.subspan(2));
+  while (options.Next()) {
+    if (options.option() == 0) {
+      VESTQ_WORD(r->delay, ParseDelay(options.value()), Duration);
+    } else {
+      VESTQ_WORD(r->priority, words::ParseNumber("PRIORITY", options.value(), 0, kPriorityMax),
+                 static_cast<uint32_t>);
+      r->priority_set = true;
+    }
+  }
+  return options.error();
+}
+
+Error FillCancel(Args args, CancelRequest* r) {
+  if (args.size() > 2) return Error(ErrorCode::kSyntax, WrongArity("CANCEL"));
+  VESTQ_WORD(r->id, ParseJobId(args[1]), JobId);
+  return Error::Ok();
+}
+
+constexpr OptionSpec kJobOptions[] = {{"PAYLOAD", false}};
+
+Error FillJob(Args args, JobRequest* r) {
+  VESTQ_WORD(r->id, ParseJobId(args[1]), JobId);
+  OptionReader options("JOB", kJobOptions, args.subspan(2));
+  while (options.Next()) r->want_payload = true;
+  return options.error();
+}
+
+template <typename T>
+void Submit(Session& session, Args args, Error (*fill)(Args, T*)) {
+  T* request = session.pool().Take<T>();
+  const Error error = fill(args, request);
+  if (error.ok()) {
+    session.Submit(request);
+  } else {
+    session.pool().Put(request);
+    session.Fail(error);
+  }
+}
+
+#undef VESTQ_WORD
+
+}  // namespace
+
+void Enqueue(Session& session, Args args) { Submit<EnqueueRequest>(session, args, FillEnqueue); }
+void Lease(Session& session, Args args) { Submit<LeaseRequest>(session, args, FillLease); }
+void Renew(Session& session, Args args) { Submit<RenewRequest>(session, args, FillRenew); }
+void Fail(Session& session, Args args) { Submit<FailRequest>(session, args, FillFail); }
+void Release(Session& session, Args args) { Submit<ReleaseRequest>(session, args, FillRelease); }
+void Cancel(Session& session, Args args) { Submit<CancelRequest>(session, args, FillCancel); }
+void Job(Session& session, Args args) { Submit<JobRequest>(session, args, FillJob); }
+
+void Complete(Session& session, Args args) {
+  PooledComplete* request = session.pool().Take<PooledComplete>();
+  const Error error = FillComplete(args, request);
+  if (error.ok()) return session.Submit(request);
+  session.pool().Put(request);
+  session.Fail(error);
+}
+
+void CompleteMany(Session& session, Args args) {
+  auto group = std::make_unique<CompleteGroup>();
+  group->receipts.reserve(args.size() - 1);
+  for (std::string_view text : args.subspan(1)) {
+    Result<Receipt> receipt = Receipt::Parse(text);
+    if (!receipt.ok()) return session.Fail(receipt.error());
+    group->receipts.push_back(*receipt);
+  }
+  session.SubmitGroup(std::move(group));
+}
+
+}  // namespace vestq::handlers
