@@ -6,7 +6,7 @@
 // served last): it has saved nothing up by being idle, and owes at most the one job it had last.
 // Spaces of one tag are served in the order in which they came to it, so equal weights are plain
 // round robin. Owned by the core's thread; no clock. A call is O(log active spaces), O(1) with one
-// space; only Add and an Activate beyond the most spaces so far allocate. An idle space costs 40
+// space; only Add and an Activate beyond the most spaces so far allocate. An idle space costs 32
 // bytes.
 //
 // FAIR-1: over any stretch in which two spaces are active, jobs served / weight differ by at most
