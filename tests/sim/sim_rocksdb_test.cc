@@ -10,6 +10,7 @@
 #include <map>
 #include <memory>
 #include <string>
+#include <thread>
 #include <vector>
 
 #include "tests/sim/rocksdb_trial.h"
@@ -18,6 +19,12 @@ namespace vestq {
 namespace {
 
 using rocksdb::Status;
+
+#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+constexpr uint64_t kSeeds = 40;  // some ten times slower
+#else
+constexpr uint64_t kSeeds = 300;
+#endif
 
 struct Outcome {
   uint64_t history = 0;
@@ -90,7 +97,6 @@ TEST(SimRocksDb, EverySeedKeepsWhatWasSynced) {
   }
   const auto start = std::chrono::steady_clock::now();
   Outcome total;
-  constexpr uint64_t kSeeds = 300;
   for (uint64_t seed = 1; seed <= kSeeds && !HasFailure(); ++seed) {
     const Outcome outcome = RunSeed(seed);
     total.jobs += outcome.jobs;
@@ -251,6 +257,32 @@ TEST(SimEnv, RunsUnschedulesAndCounts) {
   EXPECT_EQ(ran, 2);
   EXPECT_FALSE(env.RunOne(random));
   EXPECT_EQ(env.queued(), 0u);
+}
+
+TEST(SimEnvDeathTest, WhatCannotBeReplayedIsRefused) {
+  testing::FLAGS_gtest_death_test_style = "threadsafe";
+  SimEnv env(std::make_shared<SimFileSystem>(), 1);
+  EXPECT_DEATH(env.StartThread([](void*) {}, nullptr), "one thread");
+  EXPECT_DEATH(
+      std::thread([&] { env.fs().FileExists("/", {}, nullptr).PermitUncheckedError(); }).join(),
+      "one thread");
+  EXPECT_DEATH(
+      {
+        SimEnv left(std::make_shared<SimFileSystem>(), 2);
+        left.Schedule([](void*) {}, nullptr, rocksdb::Env::LOW, nullptr, nullptr);
+      },
+      "close the DB");
+}
+
+// With writes held up and no job that could let them go on, RocksDB would wait for ever.
+TEST(SimEnvDeathTest, WaitThatNothingEndsIsNoHang) {
+  testing::FLAGS_gtest_death_test_style = "threadsafe";
+  RocksDbTrial run(1);
+  ASSERT_TRUE(run.Open().ok());
+  ASSERT_TRUE(run.WriteBatch().ok());
+  ASSERT_TRUE(run.db()->PauseBackgroundWork().ok());
+  EXPECT_DEATH(run.db()->Flush(rocksdb::FlushOptions()).PermitUncheckedError(), "hang for ever");
+  ASSERT_TRUE(run.db()->ContinueBackgroundWork().ok());
 }
 
 TEST(SimEnv, ClockMovesOnlyWhenToldOrSleptOn) {
