@@ -5,8 +5,14 @@
 #include <array>
 #include <atomic>
 #include <cstdint>
+#include <memory>
+#include <string>
 #include <thread>
+#include <utility>
+#include <vector>
 
+#include "lanes/fair_queue.h"
+#include "lanes/ready_window.h"
 #include "lanes/spsc_ring.h"
 
 namespace vestq {
@@ -60,6 +66,72 @@ void BM_RingTwoThreads(benchmark::State& state) {
   state.SetItemsProcessed(static_cast<int64_t>(seen));
 }
 BENCHMARK(BM_RingTwoThreads)->UseRealTime();
+
+ReadyJob MakeJob(uint64_t n, const std::shared_ptr<const std::string>& record) {
+  ReadyJob job;
+  job.rank = keycodec::ReadyRank{1024, static_cast<int64_t>(n), JobId(n)};
+  job.record = record;
+  return job;
+}
+
+// The hot path: a job comes in at the end, the first one is taken; `range(0)` stand in the window.
+void BM_WindowInsertPop(benchmark::State& state) {
+  const auto standing = static_cast<uint64_t>(state.range(0));
+  ReadyWindow window(keycodec::Order::kPriority, 4096, true);
+  const auto record = std::make_shared<const std::string>(256, 'x');
+  uint64_t next = 1;
+  for (; next <= standing; ++next) window.Insert(MakeJob(next, record));
+  for (auto _ : state) {
+    window.Insert(MakeJob(next, record));
+    const ReadyJob first = window.PopFront();
+    if (first.rank.id != JobId(next - standing)) {
+      state.SkipWithError("wrong order");
+      break;
+    }
+    ++next;
+  }
+}
+BENCHMARK(BM_WindowInsertPop)->Arg(0)->Arg(100)->Arg(4000);
+
+// The cold path: 64 jobs found by a scan fill an empty window and are taken again; time a job.
+void BM_WindowRefill(benchmark::State& state) {
+  constexpr uint64_t kBatch = 64;
+  ReadyWindow window(keycodec::Order::kPriority, kBatch, false);
+  uint64_t next = 1;
+  for (auto _ : state) {
+    std::vector<ReadyJob> found;
+    found.reserve(kBatch);
+    for (uint64_t i = 0; i < kBatch; ++i) found.push_back(MakeJob(next + i, nullptr));
+    window.BeginRefill();
+    window.FinishRefill(std::move(found), false);
+    if (window.size() != kBatch) {
+      state.SkipWithError("a scan was dropped");
+      break;
+    }
+    while (!window.empty()) {
+      if (window.PopFront().rank.id != JobId(next++)) state.SkipWithError("wrong order");
+    }
+  }
+  state.SetItemsProcessed(static_cast<int64_t>(next - 1));
+}
+BENCHMARK(BM_WindowRefill);
+
+// One job of the space whose turn it is, with `range(0)` active spaces.
+void BM_FairQueueServe(benchmark::State& state) {
+  const auto spaces = static_cast<uint64_t>(state.range(0));
+  FairQueue queue;
+  std::vector<uint64_t> served(spaces);
+  for (uint64_t& count : served) queue.Activate(queue.Add(&count));
+  for (auto _ : state) {
+    const FairQueue::Handle turn = queue.Top();
+    ++*static_cast<uint64_t*>(queue.TopOwner());
+    queue.Charge(turn);
+  }
+  for (const uint64_t count : served) {
+    if (count + 1 < served.front() || count > served.front() + 1) state.SkipWithError("not fair");
+  }
+}
+BENCHMARK(BM_FairQueueServe)->Arg(1)->Arg(100)->Arg(100'000);
 
 }  // namespace
 }  // namespace vestq
