@@ -417,6 +417,9 @@ bool Core::Impl::PrepareSleep() {
     if (!batch_.empty() || !executed_.empty() || !notify_.empty() || !refused_.empty() ||
         !reads_.empty())
       return true;
+    for (const auto& pending : outbox_) {
+      if (!pending.empty()) return true;
+    }
     for (uint16_t from = 0; from < shared_->cores; ++from) {
       if (from != id_.value() && !shared_->Ring(CoreId(from), id_).EmptyApprox()) return true;
     }

@@ -24,6 +24,7 @@ void Core::Impl::Enqueue(EnqueueRequest* request) {
   QueueRecord* const record = *found;
   shared_->queues->EnsureStored(record);
   CoreQueue* const queue = QueueHere(record);
+  if (request->when == EnqueueRequest::When::kDelay) now_stale_ = true;  // it runs from now
   const MonoTime at = now();
   const LaneId lane = LaneForJob(*record, request->space);
 

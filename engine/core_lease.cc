@@ -10,7 +10,9 @@ namespace vestq {
 // --- The request's way over queues and cores (its origin) ---
 
 void Core::Impl::StartLease(LeaseRequest* request) {
-  if (!notify_.empty()) ServeWaiters();  // those who wait come first
+  now_stale_ = true;  // a lease runs from now, not from this turn's beginning (LEASE-5)
+  if (leases_.NextDeadline() <= now()) ExpireLeases();  // also before this turn has come to it
+  if (!notify_.empty()) ServeWaiters();                 // those who wait come first
   request->started_ns = static_cast<uint64_t>(shared_->clock->source()->NowNs());
   request->jobs.clear();
   request->reply_bytes = 0;
@@ -128,6 +130,7 @@ void Core::Impl::FinishLease(LeaseRequest* request) {
 
 void Core::Impl::LeaseForOther(Request* request, QueueRecord* record) {
   auto* const lease = static_cast<LeaseRequest*>(request);
+  now_stale_ = true;  // LEASE-5
   if (LeaseHere(QueueHere(record), lease, false) == LeaseStep::kParked) return;
   executed_.push_back(lease);
 }
@@ -142,7 +145,7 @@ Core::Impl::LeaseStep Core::Impl::LeaseHere(CoreQueue* queue, LeaseRequest* requ
     LaneZone* zone = nullptr;
     SpaceState* const space = PickSpace(queue, &zone);
     if (space == nullptr) {
-      if (claimed || !(queue->cold_spaces > 0 || StillHidden(queue))) break;
+      if (queue->cold_spaces == 0 && !StillHidden(queue)) break;
       queue->parked.emplace_back(request, local);
       return LeaseStep::kParked;
     }

@@ -42,6 +42,7 @@ void Core::Impl::EraseLeased(Lease* lease, CoreQueue* queue) {
 }
 
 void Core::Impl::Renew(RenewRequest* request) {
+  now_stale_ = true;  // LEASE-5: from now, not from this turn's beginning
   Lease* const lease = LiveLease(request->receipt);
   if (lease == nullptr) {
     request->error = LeaseLostError(request->receipt);
@@ -164,6 +165,7 @@ void Core::Impl::ToRetry(Lease* lease, uint32_t attempt, uint32_t priority, Dura
                          std::string last_error) {
   CoreQueue* const queue = QueueById(lease->queue);
   const Lease& old = *lease;
+  now_stale_ = true;  // a delay runs from now
   const uint32_t flags = old.flags | keycodec::kFlagJobRow;
   keycodec::JobRow row;
   row.attempt = attempt;

@@ -98,7 +98,7 @@ void Core::Impl::ReadFailed(CoreQueue* queue, SpaceState* space, const Error& er
   auto parked = std::move(queue->parked);
   queue->parked.clear();
   for (auto& [request, local] : parked) {
-    request->error = error;
+    if (static_cast<LeaseRequest*>(request)->jobs.empty()) request->error = error;
     if (local) {
       FinishLease(static_cast<LeaseRequest*>(request));
     } else {

@@ -1,5 +1,6 @@
 #include "engine/data_directory.h"
 
+#include <algorithm>
 #include <charconv>
 #include <set>
 #include <string_view>
@@ -16,6 +17,7 @@ constexpr std::string_view kFormatName = "VESTQ";
 constexpr std::string_view kLockName = "VESTQ.lock";
 constexpr std::string_view kCleanName = "CLEAN";
 constexpr std::string_view kFormatPrefix = "vestq data directory, format ";
+constexpr std::string_view kLanesPrefix = "lanes ";
 constexpr std::string_view kCleanPrefix = "clean shutdown at sequence ";
 constexpr size_t kSmallFileBytes = 4096;
 const rocksdb::IOOptions kIo;
@@ -44,8 +46,9 @@ std::string Quoted(const std::string& path) { return "\"" + path + "\""; }
 
 }  // namespace
 
-std::string EncodeFormat(uint32_t version) {
-  return std::string(kFormatPrefix) + std::to_string(version) +
+std::string EncodeFormat(uint32_t version, uint16_t lanes) {
+  return std::string(kFormatPrefix) + std::to_string(version) + "\n" + std::string(kLanesPrefix) +
+         std::to_string(lanes) +
          "\nThis directory belongs to vestq. Do not change or remove files in it by hand.\n";
 }
 
@@ -57,6 +60,18 @@ Result<uint32_t> DecodeFormat(std::string_view bytes) {
   return static_cast<uint32_t>(*version);
 }
 
+Result<uint16_t> DecodeFormatLanes(std::string_view bytes) {
+  const size_t line = bytes.find('\n');
+  const auto lanes = line == std::string_view::npos
+                         ? std::nullopt
+                         : NumberAfter(bytes.substr(line + 1), kLanesPrefix);
+  if (!lanes || *lanes == 0 || *lanes > limits::kLanesMax) {
+    return Error(ErrorCode::kCorruption,
+                 "the number of lanes in the format file VESTQ does not read");
+  }
+  return static_cast<uint16_t>(*lanes);
+}
+
 Result<std::unique_ptr<DataDirectory>> DataDirectory::Open(rocksdb::FileSystem* fs,
                                                            const Options& options) {
   const std::string& path = options.path;
@@ -64,6 +79,10 @@ Result<std::unique_ptr<DataDirectory>> DataDirectory::Open(rocksdb::FileSystem* 
   std::unique_ptr<DataDirectory> directory(new DataDirectory(fs, path));
   const bool creates = options.create_if_missing && !options.read_only;
   bool made = false;
+  // Of a new directory; an old one has its own (CheckFormat).
+  directory->lanes_ =
+      options.lanes != 0 ? options.lanes : std::max(limits::kLanesDefault, options.cores);
+  VESTQ_RETURN_IF_ERROR(directory->CheckLanes(options));
   if (!FileExists(fs, path)) {
     if (!creates) return Error(ErrorCode::kNotFound, "there is no data directory " + Quoted(path));
     const rocksdb::IOStatus s = fs->CreateDirIfMissing(path, kIo, nullptr);
@@ -94,8 +113,8 @@ Result<std::unique_ptr<DataDirectory>> DataDirectory::Open(rocksdb::FileSystem* 
   // Once more under the lock: another process may have been creating it.
   VESTQ_RETURN_IF_ERROR(directory->CheckContents(options));
   if (!directory->has_format_) {
-    VESTQ_RETURN_IF_ERROR(
-        ReplaceFile(fs, path, std::string(kFormatName), EncodeFormat(kFormatVersion)));
+    VESTQ_RETURN_IF_ERROR(ReplaceFile(fs, path, std::string(kFormatName),
+                                      EncodeFormat(kFormatVersion, directory->lanes_)));
     const size_t slash = path.find_last_of('/');
     if (made && slash != std::string::npos && slash != 0) {
       VESTQ_RETURN_IF_ERROR(SyncDirectory(fs, path.substr(0, slash)));
@@ -128,7 +147,7 @@ Error DataDirectory::CheckContents(const Options& options) {
                      " is not empty and not a vestq data directory (it holds \"" + foreign +
                      "\" but no file VESTQ); nothing in it was changed");
   }
-  VESTQ_RETURN_IF_ERROR(CheckFormat());
+  VESTQ_RETURN_IF_ERROR(CheckFormat(options));
   if (!current && !data.empty()) {
     return Error(ErrorCode::kCorruption, "the data directory " + Quoted(path_) + " holds data (\"" +
                                              data + "\") but its file CURRENT is gone");
@@ -140,7 +159,22 @@ Error DataDirectory::CheckContents(const Options& options) {
   return Error::Ok();
 }
 
-Error DataDirectory::CheckFormat() {
+Error DataDirectory::CheckLanes(const Options& options) const {
+  if (options.lanes != 0 && options.lanes != lanes_) {
+    return Error(ErrorCode::kRange, "the data directory " + Quoted(path_) + " has " +
+                                        std::to_string(lanes_) + " lanes, not " +
+                                        std::to_string(options.lanes) +
+                                        "; their number is fixed when a directory is made");
+  }
+  if (options.cores > lanes_) {
+    return Error(ErrorCode::kRange, std::to_string(options.cores) + " cores are more than the " +
+                                        std::to_string(lanes_) + " lanes of " + Quoted(path_) +
+                                        "; each core needs a lane");
+  }
+  return Error::Ok();
+}
+
+Error DataDirectory::CheckFormat(const Options& options) {
   Result<std::string> bytes =
       ReadSmallFile(fs_, path_ + "/" + std::string(kFormatName), kSmallFileBytes);
   if (!bytes.ok()) return bytes.error();
@@ -153,7 +187,11 @@ Error DataDirectory::CheckFormat() {
                      ", this program knows formats up to " + std::to_string(kFormatVersion) +
                      "; nothing in it was changed");
   }
-  return Error::Ok();
+  const Result<uint16_t> lanes = DecodeFormatLanes(*bytes);
+  if (!lanes.ok())
+    return Error(lanes.error().code(), lanes.error().text() + " in " + Quoted(path_));
+  lanes_ = *lanes;
+  return CheckLanes(options);
 }
 
 Error DataDirectory::Lock(const Options& options) {

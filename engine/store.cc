@@ -105,7 +105,8 @@ Result<std::unique_ptr<Store>> Store::Open(const StoreOptions& options) {
   impl->options = options;
   rocksdb::Env* env = options.env != nullptr ? options.env : rocksdb::Env::Default();
   auto directory = DataDirectory::Open(
-      env->GetFileSystem().get(), {options.path, options.create_if_missing, options.read_only});
+      env->GetFileSystem().get(),
+      {options.path, options.create_if_missing, options.read_only, options.lanes, options.cores});
   if (!directory.ok()) return directory.error();
   impl->directory = std::move(*directory);
   auto open = OpenChecked(*impl->directory, options);
@@ -139,6 +140,7 @@ Store::~Store() {
   // Members go in reverse order: RocksDB first, then the lock.
 }
 
+uint16_t Store::lanes() const { return impl_->directory->lanes(); }
 const OpenReport& Store::report() const { return impl_->open->report; }
 
 Result<Store::WriteOutcome> Store::Write(std::string* rep) {

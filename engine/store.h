@@ -29,6 +29,8 @@ struct StoreOptions {
   uint64_t memory =
       0;  // the whole engine's budget; the store takes its share of it (store_options.cc)
   bool create_if_missing = true;
+  uint16_t lanes = 0;             // must be the directory's; 0: whatever it has, or the default
+  uint16_t cores = 1;             // at most the lanes
   bool read_only = false;         // for `vestq check`: changes nothing, takes the lock all the same
   bool accept_data_loss = false;  // open although the log check found acknowledged changes missing
   bool compress_wal = false;      // zstd
@@ -73,6 +75,7 @@ class Store {
   Store& operator=(const Store&) = delete;
 
   const OpenReport& report() const;
+  uint16_t lanes() const;  // fixed when the directory was made
 
   enum class WriteOutcome {
     kWritten,

@@ -6,6 +6,7 @@
 #include "rocksdb/cache.h"
 #include "rocksdb/env.h"
 #include "rocksdb/filter_policy.h"
+#include "rocksdb/listener.h"
 #include "rocksdb/slice_transform.h"
 #include "rocksdb/table.h"
 
@@ -104,6 +105,16 @@ class DeletionCollectorFactory : public rocksdb::TablePropertiesCollectorFactory
   const char* Name() const override { return "vestq.deletions"; }
 };
 
+// No recovery behind our back: a background error ends the store (STORE-1), RocksDB must not resume from it on a thread
+// of its own (max_bgerror_resume_count does not cover a full disk).
+class NoRecoveryListener : public rocksdb::EventListener {
+ public:
+  void OnErrorRecoveryBegin(rocksdb::BackgroundErrorReason, rocksdb::Status,
+                            bool* auto_recovery) override {
+    *auto_recovery = false;
+  }
+};
+
 }  // namespace
 
 MemorySplit SplitMemory(uint64_t memory) {
@@ -147,6 +158,8 @@ rocksdb::DBOptions MakeDbOptions(const StoreOptions& options) {
       true;  // opens on a full disk; also keeps put and single-delete together
   o.avoid_flush_during_shutdown = true;  // the log has it all; a flush would only split pairs
   o.max_bgerror_resume_count = 0;        // never retry a failed sync
+  o.listeners.push_back(std::make_shared<NoRecoveryListener>());
+  if (options.env != nullptr) o.max_file_opening_threads = 1;  // the simulation has one thread
   o.skip_stats_update_on_db_open = true;
   o.stats_dump_period_sec = 0;
   o.stats_persist_period_sec = 0;

@@ -57,7 +57,7 @@ void Syncer::Loop() {
     const Time until = may_vouch ? std::chrono::steady_clock::now() + options_.idle_vouch : kNever;
     if (!Park(until)) {
       if (may_vouch && !stop_.load(std::memory_order_acquire)) {
-        queue_->VouchIdle();
+        if (queue_->VouchIdle()) idle_vouches_.fetch_add(1, std::memory_order_release);
         vouched = true;
       }
       continue;

@@ -45,6 +45,9 @@ class Syncer {
   // Syncs what is written and ends the thread. Blocks for the sync. Further calls do nothing.
   void Stop();
 
+  // How often the queue vouched for an idle log.
+  uint64_t idle_vouches() const { return idle_vouches_.load(std::memory_order_acquire); }
+
  private:
   void Loop();
   // Parks until notified or stopped, or until `until`; true when notified.
@@ -55,6 +58,7 @@ class Syncer {
   std::atomic<bool> work_{false};
   std::atomic<bool> asleep_{false};
   std::atomic<bool> stop_{false};
+  std::atomic<uint64_t> idle_vouches_{0};
   // Only for parking: a condition variable needs one. Not taken while the syncer is awake.
   std::mutex mutex_;
   std::condition_variable wake_;

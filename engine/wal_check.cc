@@ -83,6 +83,8 @@ class Checker {
   uint64_t log_ = 0;
   bool first_in_log_ = true;
   bool bad_beginning_ = false;
+  uint64_t unread_ = 0;  // first log of zeros before any record; 0: none
+  std::vector<std::pair<uint64_t, uint64_t>> sizes_;  // log, bytes
   std::unique_ptr<Inflater> inflater_;
   Assembly assembly_;
 };
@@ -100,7 +102,7 @@ Error Checker::Walk(uint64_t log) {
     return Error::Ok();
   }
   const uint64_t size = (*reader)->size();
-  const bool beyond_whole = broken_;
+  sizes_.emplace_back(log, size);
   for (;;) {
     WalFragment fragment;
     const Result<WalStep> step = (*reader)->Next(&fragment);
@@ -118,11 +120,8 @@ Error Checker::Walk(uint64_t log) {
     Break(assembly_.offset, "record cut short");
     assembly_.open = false;
   }
-  if (beyond_whole) {
-    verdict_.bytes_beyond += size;
-  } else if (broken_) {
-    verdict_.bytes_beyond += size - std::min(size, verdict_.first_break.offset);
-  }
+  // Nothing but zeros. Harmless, unless the logs were to begin here (see Follow).
+  if (first_in_log_ && size > 0 && expected_.value() == 0 && unread_ == 0) unread_ = log;
   return Error::Ok();
 }
 
@@ -209,6 +208,12 @@ void Checker::Follow(uint64_t offset, const WalRecordHead& head) {
     if (head.count > 0 && behind_.value() == 0) behind_ = head.first;
     return;
   }
+  if (head.count > 0 && expected_.value() == 0 && unread_ != 0) {
+    broken_ = true;
+    verdict_.first_break = WalBreak{unread_, 0, "zeros where the logs should begin"};
+    behind_ = head.first;
+    return;
+  }
   if (head.count == 0) {
     if (head.resumes_after && *head.resumes_after == verdict_.last_good) expected_ = head.first;
     ++verdict_.records;
@@ -245,6 +250,11 @@ void Checker::Break(uint64_t offset, std::string what) {
 WalVerdict Checker::Finish(std::vector<uint64_t> logs) {
   using Kind = WalVerdict::Kind;
   verdict_.logs = std::move(logs);
+  for (const auto& [log, size] : sizes_) {
+    if (!broken_ || log < verdict_.first_break.log_number) continue;
+    const uint64_t from = log == verdict_.first_break.log_number ? verdict_.first_break.offset : 0;
+    verdict_.bytes_beyond += size - std::min(size, from);
+  }
   const uint64_t vouched = verdict_.vouched.value();
   const uint64_t good = verdict_.last_good.value();
   if (!broken_) {

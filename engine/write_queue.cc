@@ -158,6 +158,7 @@ bool WriteQueue::SyncOnce() {
     Fail(error);
     return false;
   }
+  syncs_.fetch_add(1, std::memory_order_relaxed);
   durable_sequence_.store(sequence.value(), std::memory_order_release);
   if (!plant_answer_before_sync_) {
     CHECK(written >= durable_.load(std::memory_order_relaxed), "WRITE-4: durable only rises");

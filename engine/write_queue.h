@@ -50,6 +50,8 @@ class WriteQueue {
   Ticket written() const { return Ticket(written_.load(std::memory_order_acquire)); }
   Ticket durable() const { return Ticket(durable_.load(std::memory_order_acquire)); }
 
+  uint64_t syncs() const { return syncs_.load(std::memory_order_relaxed); }  // finished ones
+
   // True after a failed write or sync; then written() and durable() stand still for ever.
   bool failed() const { return failed_.load(std::memory_order_acquire); }
   Error failure() const;
@@ -73,6 +75,7 @@ class WriteQueue {
   std::atomic<uint64_t> written_{0};
   std::atomic<uint64_t> durable_{0};
   std::atomic<uint64_t> durable_sequence_{0};
+  std::atomic<uint64_t> syncs_{0};
   std::atomic<bool> token_{false};
   std::atomic<bool> failed_{false};
   std::unique_ptr<struct WriteQueueState> state_;

@@ -12,7 +12,8 @@ namespace {
 using ::testing::IsEmpty;
 
 // Starts many at once and settles once.
-void Fill(World* world, const std::string& queue, size_t count, const std::function<void(size_t, EnqueueRequest*)>& set) {
+void Fill(World* world, const std::string& queue, size_t count,
+          const std::function<void(size_t, EnqueueRequest*)>& set) {
   std::vector<std::unique_ptr<EnqueueRequest>> requests;
   const auto done = std::make_unique<bool[]>(count);
   for (size_t i = 0; i < count; ++i) {
@@ -97,7 +98,8 @@ TEST(Backlog, EverythingIsFoundAgainAfterAKill) {
     world->Settle();
     std::set<std::string> found;
     for (;;) {
-      const auto jobs = world->Lease("q", 500, Seconds(600), static_cast<uint16_t>(found.size() % cores_after));
+      const auto jobs =
+          world->Lease("q", 500, Seconds(600), static_cast<uint16_t>(found.size() % cores_after));
       if (jobs.empty()) break;
       for (const LeasedJob& job : jobs) EXPECT_TRUE(found.insert(std::string(job.payload)).second);
     }
@@ -109,7 +111,8 @@ TEST(Backlog, EverythingIsFoundAgainAfterAKill) {
 TEST(Backlog, TheFirstLeaseAfterARestartNeedsNoFullScan) {
   World world;
   world.Open();
-  Fill(&world, "q", 5000, [](size_t i, EnqueueRequest* r) { r->space = "s" + std::to_string(i % 2000); });
+  Fill(&world, "q", 5000,
+       [](size_t i, EnqueueRequest* r) { r->space = "s" + std::to_string(i % 2000); });
   world.Kill();
   world.Open();
   LeaseRequest lease;

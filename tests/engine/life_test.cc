@@ -368,9 +368,10 @@ TEST(ReceiptText, RoundTripsAndRefusesEverythingElse) {
   const Receipt longest{JobId(limits::kJobIdMax), {UINT32_MAX, UINT64_MAX}};
   EXPECT_LE(longest.ToString().size(), 60u);
   EXPECT_EQ(*Receipt::Parse(longest.ToString()), longest);
-  for (const char* bad : {"", ".", "1", "1.2", "1.2.", "1.2.3.", "01.2.3", "1.02.3", "+1.2.3", "-1.2.3", " 1.2.3",
-                          "1.2.3 ", "0.1.1", "1.4294967296.1", "1.1.18446744073709551616", "9007199254740992.1.1",
-                          "99999999999999999999.1.1", "1.2.0x3", "a.b.c"}) {
+  for (const char* bad :
+       {"", ".", "1", "1.2", "1.2.", "1.2.3.", "01.2.3", "1.02.3", "+1.2.3", "-1.2.3", " 1.2.3",
+        "1.2.3 ", "0.1.1", "1.4294967296.1", "1.1.18446744073709551616", "9007199254740992.1.1",
+        "99999999999999999999.1.1", "1.2.0x3", "a.b.c"}) {
     EXPECT_FALSE(Receipt::Parse(bad).ok()) << bad;
   }
 }

@@ -139,7 +139,8 @@ TEST_P(Threads, ClientsOnAllCoresFinishAndNothingIsLeft) {
   std::atomic<int> left{cores * kClients};
   std::set<uint64_t> seen;
   std::mutex seen_mutex;
-  for (uint16_t i = 0; i < cores; ++i) threads.push_back(std::make_unique<CoreThread>(engine->core(CoreId(i))));
+  for (uint16_t i = 0; i < cores; ++i)
+    threads.push_back(std::make_unique<CoreThread>(engine->core(CoreId(i))));
   for (uint16_t i = 0; i < cores; ++i) {
     for (int k = 0; k < kClients; ++k) {
       auto client = std::make_unique<Client>();
@@ -158,7 +159,8 @@ TEST_P(Threads, ClientsOnAllCoresFinishAndNothingIsLeft) {
   for (uint16_t i = 0; i < cores; ++i) {
     threads[i]->Start(
         [&clients, i](Core*) {
-          for (int k = 0; k < kClients; ++k) clients[static_cast<size_t>(i) * kClients + static_cast<size_t>(k)]->Begin();
+          for (int k = 0; k < kClients; ++k)
+            clients[static_cast<size_t>(i) * kClients + static_cast<size_t>(k)]->Begin();
         },
         [&left] { return left.load() == 0; });
   }
@@ -173,7 +175,8 @@ TEST_P(Threads, ClientsOnAllCoresFinishAndNothingIsLeft) {
 
 INSTANTIATE_TEST_SUITE_P(CoresAndModes, Threads,
                          ::testing::Combine(::testing::Values(1, 2, 4),
-                                            ::testing::Values(Durability::kSync, Durability::kInterval,
+                                            ::testing::Values(Durability::kSync,
+                                                              Durability::kInterval,
                                                               Durability::kOs)));
 
 }  // namespace

@@ -1,24 +1,28 @@
 #include "tests/sim/simulation.h"
 
 #include <algorithm>
+#include <array>
 
 #include "engine/base/check.h"
 
 namespace vestq {
 namespace {
-const char* const kQueues[] = {"mail", "thumbs", "sync"};
-const char* const kSpaces[] = {"", "", "", "acme", "bolt", "corp"};
+constexpr std::array<const char*, 3> kQueues = {"mail", "thumbs", "sync"};
+constexpr std::array<const char*, 6> kSpaces = {"", "", "", "acme", "bolt", "corp"};
+constexpr std::array<const char*, 8> kOpNames = {"ENQUEUE", "LEASE", "COMPLETE", "FAIL",
+                                                 "RELEASE", "RENEW", "CANCEL",   "JOB"};
 }  // namespace
 
 struct Simulation::ModelJob {
   std::string payload;
   JobId id;                   // known once answered or delivered
   bool acknowledged = false;  // its ENQUEUE was answered
-  bool gone = false;          // COMPLETE or CANCEL answered, or dead answered
+  bool gone = false;          // COMPLETE or CANCEL answered
+  uint64_t gone_event = 0;    // when: a LEASE asked before it may have claimed before it
   bool maybe_gone = false;    // one of those is unanswered
-  bool cancel_unknown = false;
-  bool dead = false;         // a FAIL said so
-  bool may_be_dead = false;  // its attempts may be used up
+  bool end_unknown = false;   // a COMPLETE or CANCEL was never answered
+  bool dead = false;          // a FAIL said so
+  bool may_be_dead = false;   // its attempts may be used up
   uint32_t attempts_max = 0;
   uint32_t deliveries = 0;
   uint32_t given_back = 0;  // RELEASEs, answered or not
@@ -28,6 +32,7 @@ struct Simulation::ModelJob {
   int64_t lease_until_ms = 0;  // boottime; the lease certainly holds until then
   int64_t lease_boot = 0;
   uint32_t busy = 0;  // requests under way for it
+  std::vector<std::string> history;
 };
 
 struct Simulation::Pending {
@@ -36,6 +41,7 @@ struct Simulation::Pending {
   std::unique_ptr<Request> request;
   bool done = false;
   int64_t asked_ms = 0;
+  uint64_t asked_event = 0;
   Receipt receipt;
   bool receipt_current = false;
 };
@@ -55,8 +61,18 @@ Simulation::~Simulation() {
   if (world_->is_open()) world_->Kill();
 }
 
-void Simulation::Broken(const std::string& sentence) {
-  if (broken_.empty()) broken_ = sentence;
+void Simulation::Broken(const std::string& sentence, const ModelJob* job) {
+  if (!broken_.empty()) return;
+  broken_ = sentence;
+  if (job == nullptr) return;
+  broken_ += "\nits history:";
+  for (const std::string& line : job->history) broken_ += "\n  " + line;
+}
+
+// What clients saw of a job, for the sentence that is broken.
+void Simulation::Note(ModelJob* job, const std::string& what) {
+  job->history.push_back("t=" + std::to_string(world_->clock().boottime_ms) + " boot " +
+                         std::to_string(world_->clock().boot) + ": " + what);
 }
 
 Simulation::ModelJob* Simulation::Find(JobId id) {
@@ -71,6 +87,7 @@ void Simulation::StartSomething() {
   if (pending_.size() >= 12) return;
   auto pending = std::make_unique<Pending>();
   pending->asked_ms = world_->clock().boottime_ms;
+  pending->asked_event = ++events_;
   const uint64_t dice = random_.Below(100);
   bool started = true;
   if (dice < 35) {
@@ -162,6 +179,7 @@ bool Simulation::StartOnJob(Pending* pending, Op op) {
   pending->job = job;
   pending->receipt = job->receipt;
   ++job->busy;
+  Note(job, std::string(kOpNames[static_cast<size_t>(op)]) + " asked");
   switch (op) {
     case Op::kComplete: {
       auto request = std::make_unique<CompleteRequest>();
@@ -255,6 +273,7 @@ void Simulation::Answered(Pending* pending) {
         return Broken("SIM-2: an id was given twice");
       job->id = request.id;
       job->acknowledged = true;
+      Note(job, "ENQUEUE answered, attempts " + std::to_string(job->attempts_max));
       by_id_[job->id] = job;
       return;
     }
@@ -266,10 +285,10 @@ void Simulation::Answered(Pending* pending) {
 void Simulation::AnsweredLease(Pending* pending) {
   const auto& request = static_cast<const LeaseRequest&>(*pending->request);
   if (!request.error.ok()) return Broken("LEASE failed: " + request.error.ToString());
-  for (const LeasedJob& job : request.jobs) Delivered(job, MonoTime(pending->asked_ms));
+  for (const LeasedJob& job : request.jobs) Delivered(job, pending->asked_event);
 }
 
-void Simulation::Delivered(const LeasedJob& leased, MonoTime) {
+void Simulation::Delivered(const LeasedJob& leased, uint64_t asked_event) {
   ++deliveries_;
   history_ = (history_ ^ leased.receipt.id.value() ^ (leased.receipt.fence.claim << 20)) *
              1099511628211ull;
@@ -284,7 +303,10 @@ void Simulation::Delivered(const LeasedJob& leased, MonoTime) {
   }
   job->id = leased.receipt.id;
   by_id_[job->id] = job;
-  if (job->gone) return Broken("SIM-4: job " + id + " was delivered after it was answered as done");
+  if (job->gone) {
+    if (asked_event < job->gone_event) return;  // claimed before it was cancelled
+    return Broken("SIM-4: job " + id + " was delivered after it was answered as done", job);
+  }
   // The deadline that the answer states is exact; it was claimed a while ago. The lease before must
   // have ended by the time of this claim.
   const int64_t now_ms = world_->clock().boottime_ms;
@@ -292,22 +314,28 @@ void Simulation::Delivered(const LeasedJob& leased, MonoTime) {
       now_ms + (leased.deadline.ms() - world_->clock().wall_ms) - leased.lease_left.ms();
   if (job->has_lease && job->busy == 0 && job->lease_boot == world_->clock().boot &&
       claimed_ms < job->lease_until_ms) {
-    return Broken("SIM-3: job " + id + " was claimed " +
-                  std::to_string(job->lease_until_ms - claimed_ms) +
-                  " ms before the end of its lease");
+    return Broken("SIM-3: job " + id + " (receipt " + leased.receipt.ToString() +
+                      ") was claimed at " + std::to_string(claimed_ms) + ", " +
+                      std::to_string(job->lease_until_ms - claimed_ms) +
+                      " ms before the end of its lease",
+                  job);
   }
   if (job->has_lease && leased.receipt.fence <= job->receipt.fence) {
-    return Broken("SIM-3: job " + id + " came back with a fence that is not greater");
+    return Broken("SIM-3: job " + id + " came back with a fence that is not greater", job);
   }
   if (world_->clock().wall_ms < job->not_before.ms())
-    return Broken("SIM-7: job " + id + " came early");
+    return Broken("SIM-7: job " + id + " came early", job);
   ++job->deliveries;
+  Note(job, "delivered as " + leased.receipt.ToString() + ", attempt " +
+                std::to_string(leased.attempt) + ", left " +
+                std::to_string(leased.lease_left.ms()));
   if (job->attempts_max != 0 && job->deliveries > job->attempts_max + job->given_back) {
     return Broken("SIM-6: job " + id + " was delivered " + std::to_string(job->deliveries) +
-                  " times, allowed are " + std::to_string(job->attempts_max));
+                      " times, allowed are " + std::to_string(job->attempts_max),
+                  job);
   }
   if (job->attempts_max != 0 && leased.attempt > job->attempts_max) {
-    return Broken("SIM-6: job " + id + " says attempt " + std::to_string(leased.attempt));
+    return Broken("SIM-6: job " + id + " says attempt " + std::to_string(leased.attempt), job);
   }
   if (job->attempts_max != 0 && leased.attempt == job->attempts_max) job->may_be_dead = true;
   job->has_lease = true;
@@ -322,17 +350,25 @@ void Simulation::AnsweredSettle(Pending* pending) {
   const Error& error = pending->request->error;
   const std::string id = std::to_string(job->id.value());
   const bool newer = job->receipt != pending->receipt;  // delivered again meanwhile
+  Note(job,
+       std::string(kOpNames[static_cast<size_t>(pending->op)]) + " answered " +
+           std::string(ErrorCodeName(error.code())) +
+           (pending->op == Op::kRenew
+                ? ", left " +
+                      std::to_string(static_cast<const RenewRequest&>(*pending->request).left.ms())
+                : ""));
   if (pending->op == Op::kJob) {
     const auto& request = static_cast<const JobRequest&>(*pending->request);
     if (!error.ok()) return Broken("JOB failed: " + error.ToString());
     if (request.state == JobState::kGone) {
       if (job->acknowledged && !job->gone && !job->maybe_gone)
-        Broken("SIM-1: JOB does not know job " + id);
+        Broken("SIM-1: JOB does not know job " + id, job);
     } else if (request.payload != job->payload) {
-      Broken("SIM-2: JOB shows another payload for job " + id);
+      Broken("SIM-2: JOB shows another payload for job " + id, job);
     } else if (job->gone && request.state != JobState::kDead) {
       Broken("SIM-4: JOB shows job " + id + " as " + std::string(JobStateName(request.state)) +
-             " after it was done");
+                 " after it was done",
+             job);
     }
     return;
   }
@@ -340,15 +376,16 @@ void Simulation::AnsweredSettle(Pending* pending) {
     if (!error.ok()) return Broken("CANCEL failed: " + error.ToString());
     if (static_cast<const CancelRequest&>(*pending->request).cancelled) {
       job->gone = true;
+      job->gone_event = ++events_;
       job->has_lease = false;
     } else if (!job->gone && !job->maybe_gone) {
-      Broken("SIM-1: CANCEL does not know job " + id);
+      Broken("SIM-1: CANCEL does not know job " + id, job);
     }
     return;
   }
   if (error.code() == ErrorCode::kLeaseLost) {
     if (pending->op == Op::kComplete && job->busy == 0 && !job->gone)
-      job->maybe_gone = job->cancel_unknown;
+      job->maybe_gone = job->end_unknown;
     if (!newer) job->has_lease = false;
     return;
   }
@@ -357,12 +394,13 @@ void Simulation::AnsweredSettle(Pending* pending) {
     // It was carried out before the next delivery, which a later FAIL or RELEASE allows; a COMPLETE
     // forbids it.
     if (pending->op == Op::kComplete)
-      return Broken("SIM-4: job " + id + " was delivered after its COMPLETE");
+      return Broken("SIM-4: job " + id + " was delivered after its COMPLETE", job);
     return;
   }
   switch (pending->op) {
     case Op::kComplete:
       job->gone = true;
+      job->gone_event = ++events_;
       job->has_lease = false;
       break;
     case Op::kFail:
@@ -394,10 +432,12 @@ void Simulation::CrashSomehow() {
       if (pending->op == Op::kFail || pending->op == Op::kRelease || pending->op == Op::kRenew) {
         pending->job->lease_until_ms = 0;
       }
-      if (pending->op == Op::kCancel) pending->job->cancel_unknown = true;
+      if (pending->op == Op::kCancel || pending->op == Op::kComplete)
+        pending->job->end_unknown = true;
     }
   }
   const uint64_t dice = random_.Below(4);
+  const char* const kind = dice == 0 ? "KILL" : "POWER CUT";
   if (dice == 0) {
     world_->Kill();
   } else {
@@ -409,6 +449,7 @@ void Simulation::CrashSomehow() {
   // one.
   for (auto& job : jobs_) {
     if (job->attempts_max != 0) job->may_be_dead = true;
+    if (!job->gone && job->id != JobId(0)) Note(job.get(), kind);
     // Leases that were answered stand (I3: never shorter); by another boot's clock they are not
     // followed.
   }
@@ -461,17 +502,18 @@ void Simulation::Drain() {
         if (leased.empty() || !broken_.empty()) break;
         any = true;
         for (const LeasedJob& job : leased) {
-          Delivered(job, MonoTime());
+          Delivered(job, ++events_);
           if (!broken_.empty()) return;
           const Error error = world_->Complete(job.receipt);
           if (!error.ok()) return Broken("SIM-5: a fresh receipt was refused: " + error.ToString());
           ModelJob* const model = Find(job.receipt.id);
           model->gone = true;
+          model->gone_event = ++events_;
           model->has_lease = false;
         }
       }
     }
-    world_->Advance(Seconds(any ? 1 : 40));
+    world_->Advance(any ? Seconds(1) : Hours(13));  // the longest back-off
     world_->Settle();
     CollectAnswers();
     idle = any ? 0 : idle + 1;
@@ -493,8 +535,9 @@ void Simulation::CheckEnd() {
     const JobState state = world_->State(job->id);
     if (state == JobState::kDead && (job->may_be_dead || job->dead)) continue;
     return Broken("SIM-1: job " + std::to_string(job->id.value()) +
-                  " was acknowledged and never came out; its state is " +
-                  std::string(JobStateName(state)));
+                      " was acknowledged and never came out; its state is " +
+                      std::string(JobStateName(state)),
+                  job.get());
   }
   for (const std::string& violation : world_->Violations()) return Broken("SIM-8: " + violation);
 }

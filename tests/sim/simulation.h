@@ -58,12 +58,13 @@ class Simulation {
   void Answered(Pending* pending);
   void AnsweredLease(Pending* pending);
   void AnsweredSettle(Pending* pending);
-  void Delivered(const LeasedJob& job, MonoTime asked_at);
+  void Delivered(const LeasedJob& job, uint64_t asked_event);
   void CrashSomehow();
   void Reopen();
   void Drain();
   void CheckEnd();
-  void Broken(const std::string& sentence);
+  void Broken(const std::string& sentence, const ModelJob* job = nullptr);
+  void Note(ModelJob* job, const std::string& what);
   ModelJob* Find(JobId id);
   ModelJob* RandomLeased();
 
@@ -77,6 +78,7 @@ class Simulation {
   std::string broken_;
   uint64_t crashes_ = 0;
   uint64_t deliveries_ = 0;
+  uint64_t events_ = 0;  // counts questions and final answers, to order them
   uint64_t history_ = 1469598103934665603ull;
   bool faults_ = true;
 };

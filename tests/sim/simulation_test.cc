@@ -2,12 +2,12 @@
 //
 //   VESTQ_SIM_SEED=n    only this seed       VESTQ_SIM_SEEDS=n   how many, from seed 1 (or from the given one)
 //   VESTQ_SIM_STEPS=n   steps of a run
+#include "tests/sim/simulation.h"
+
 #include <gtest/gtest.h>
 
 #include <cstdlib>
 #include <string>
-
-#include "tests/sim/simulation.h"
 
 namespace vestq {
 namespace {
@@ -18,7 +18,8 @@ uint64_t FromEnvironment(const char* name, uint64_t fallback) {
 }
 
 std::string Replay(uint64_t seed, size_t steps, const char* test) {
-  return "replay with: VESTQ_SIM_SEED=" + std::to_string(seed) + " VESTQ_SIM_STEPS=" + std::to_string(steps) +
+  return "replay with: VESTQ_SIM_SEED=" + std::to_string(seed) +
+         " VESTQ_SIM_STEPS=" + std::to_string(steps) +
          " ./build/<preset>/tests/simulation_test --gtest_filter=" + test;
 }
 
@@ -38,7 +39,8 @@ TEST(SimulationTest, NothingIsLostOverRandomJobsCrashesAndClocks) {
     deliveries += simulation.deliveries();
   }
   std::printf("%llu seeds, %llu crashes, %llu deliveries\n", static_cast<unsigned long long>(seeds),
-              static_cast<unsigned long long>(crashes), static_cast<unsigned long long>(deliveries));
+              static_cast<unsigned long long>(crashes),
+              static_cast<unsigned long long>(deliveries));
   if (!one) {
     EXPECT_GT(crashes, seeds);
     EXPECT_GT(deliveries, 50 * seeds);
@@ -71,7 +73,8 @@ TEST(SimulationTest, AnswersBeforeTheSyncAreFound) {
     const std::string broken = simulation.Run();
     if (!broken.empty()) {
       found = seed;
-      std::printf("found with seed %llu: %s\n", static_cast<unsigned long long>(seed), broken.c_str());
+      std::printf("found with seed %llu: %s\n", static_cast<unsigned long long>(seed),
+                  broken.c_str());
     }
   }
   EXPECT_GT(found, 0u) << "30 seeds did not find the planted bug";
