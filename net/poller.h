@@ -34,6 +34,7 @@ struct PollConn {
   bool sending = false;     // a send is under way
   bool send_waits = false;  // epoll: for room in the socket
   bool closing = false;
+  bool released = false;       // io_uring: nothing is under way any more
   bool ended = false;          // OnEnd has been called
   std::string_view send_left;  // epoll: what Send was given
 };

@@ -3,6 +3,7 @@
 #include <arpa/inet.h>
 #include <fcntl.h>
 #include <netinet/tcp.h>
+#include <poll.h>
 #include <pthread.h>
 #include <sys/socket.h>
 #include <time.h>
@@ -46,7 +47,8 @@ int OpenSpare() { return open("/dev/null", O_RDONLY | O_CLOEXEC); }
 
 }  // namespace
 
-Reactor::Reactor(ServerShared* shared, Core* core) : shared_(shared), core_(core) {
+Reactor::Reactor(ServerShared* shared, Core* core)
+    : shared_(shared), core_(core), job_bytes_(shared->options.limits.payload_max) {
   core_->set_wake([](void* self) { static_cast<Reactor*>(self)->poller_->Wake(); }, this);
 }
 
@@ -64,9 +66,8 @@ int64_t Reactor::NowMs() {
 // --- From any thread ---
 
 Error Reactor::Start(IoKind io, int listen_fd) {
-  std::promise<Error> ready;
-  std::future<Error> result = ready.get_future();
-  thread_ = std::thread([this, io, listen_fd, &ready] { Run(io, listen_fd, &ready); });
+  std::future<Error> result = ready_.get_future();
+  thread_ = std::thread([this, io, listen_fd] { Run(io, listen_fd); });
   const Error error = result.get();
   if (error.ok()) {
     shared_->running.fetch_add(1, std::memory_order_acq_rel);
@@ -99,20 +100,21 @@ void Reactor::Join() {
 
 // --- The loop ---
 
-void Reactor::Run(IoKind io, int listen_fd, std::promise<Error>* ready) {
+void Reactor::Run(IoKind io, int listen_fd) {
   const std::string name = "vestq-core-" + std::to_string(core_->id().value());
   pthread_setname_np(pthread_self(), name.c_str());
   now_ms_ = NowMs();
   auto made = io == IoKind::kUring ? MakeUringPoller(shared_->options.poller, this)
                                    : MakeEpollPoller(shared_->options.poller, this);
   if (!made.ok()) {
-    ready->set_value(made.error());
+    ready_.set_value(made.error());
     return;
   }
   poller_ = std::move(*made);
   spare_fd_ = OpenSpare();
+  listen_fd_ = listen_fd;
   if (listen_fd >= 0) poller_->Listen(listen_fd);
-  ready->set_value(Error::Ok());  // `ready` is gone after this
+  ready_.set_value(Error::Ok());
   bool more = true;
   while (!Finished()) {
     int64_t timeout = NextTimeout(more);
@@ -128,6 +130,7 @@ void Reactor::Run(IoKind io, int listen_fd, std::promise<Error>* ready) {
     Sweep();
     if (accept_again_ms_ != 0 && now_ms_ >= accept_again_ms_) {
       accept_again_ms_ = 0;
+      if (spare_fd_ < 0) spare_fd_ = OpenSpare();
       poller_->ResumeAccept();
     }
     ReactorStats::Add(stats_.turns, 1);
@@ -217,7 +220,7 @@ void Reactor::EvictInput() {
 
 void Reactor::SeeJobBytes(size_t bytes) {
   const size_t with_fields = bytes + 640;
-  job_bytes_ = std::max(with_fields, job_bytes_ - job_bytes_ / 1024);
+  job_bytes_ = std::max(with_fields, job_bytes_ - job_bytes_ / 64);
 }
 
 void Reactor::Undo(const Receipt& receipt) {
@@ -345,7 +348,9 @@ void Reactor::OnAccept(int fd) {
 
 void Reactor::OnAcceptError(int error) {
   if (stopping_) return;
-  if ((error == EMFILE || error == ENFILE) && spare_fd_ >= 0) {
+  // io_uring takes a descriptor before it looks for a connection: only one that waits is worth the spare.
+  pollfd waiting{listen_fd_, POLLIN, 0};
+  if ((error == EMFILE || error == ENFILE) && spare_fd_ >= 0 && poll(&waiting, 1, 0) > 0) {
     close(spare_fd_);
     spare_fd_ = -1;
     poller_->ResumeAccept();

@@ -56,7 +56,7 @@ class Reactor final : public PollHandler {
   size_t input_held = 0;  // by all sessions
   size_t output_held = 0;
   size_t charge_held = 0;  // of requests under way
-  // What a leased job's payload may take, as seen: rises at once, falls slowly.
+  // What a leased job's payload may take, as seen: rises at once, falls slowly; at first the greatest.
   size_t job_bytes() const { return job_bytes_; }
   void SeeJobBytes(size_t bytes);
 
@@ -78,7 +78,7 @@ class Reactor final : public PollHandler {
   };
 
   void Post(const Note& note);
-  void Run(IoKind io, int listen_fd, std::promise<Error>* ready);
+  void Run(IoKind io, int listen_fd);
   void TakeNotes();
   void TakeNote(const Note& note);
   void AddSession(int fd);
@@ -95,6 +95,7 @@ class Reactor final : public PollHandler {
   ServerShared* const shared_;
   Core* const core_;
   std::thread thread_;
+  std::promise<Error> ready_;  // the poller stands, or why not
   ReactorStats stats_;
 
   // The thread's.
@@ -103,10 +104,11 @@ class Reactor final : public PollHandler {
   std::vector<Session*> sessions_;
   std::vector<Session*> dirty_;
   std::vector<Session*> servicing_;
-  size_t job_bytes_ = 4096;
+  size_t job_bytes_;
   int64_t now_ms_ = 0;
   int64_t next_sweep_ms_ = 0;
   int64_t accept_again_ms_ = 0;  // 0: accepting
+  int listen_fd_ = -1;           // the server's; -1 on all but the accepting one
   int spare_fd_ = -1;  // given up to take and close a connection when descriptors have run out
   bool stopping_ = false;
   bool counted_finished_ = false;

@@ -41,6 +41,13 @@ struct Slot {
   bool unblocked_error = false;  // CLIENT UNBLOCK id ERROR
 };
 
+// Its reply carries payloads.
+inline bool IsHeavy(const Request& request) {
+  return request.kind == RequestKind::kLease ||
+         (request.kind == RequestKind::kJob &&
+          static_cast<const JobRequest&>(request).want_payload);
+}
+
 class RequestPool {
  public:
   static constexpr size_t kKept = 4096;

@@ -28,9 +28,9 @@ std::string MakeRunId() {
 void FitToMemory(const Engine& engine, SessionLimits* limits) {
   limits->payload_max = std::min<size_t>(limits->payload_max, engine.max_payload());
   const size_t share = engine.memory() / kMemoryPerNet / std::max<size_t>(engine.cores(), 1);
-  // A command of the greatest payload must always fit, and its buffer grows by doubling.
-  limits->input_total =
-      std::min(limits->input_total, std::max<size_t>(share, 2 * limits->payload_max + (1 << 20)));
+  // A command of the greatest length must always fit, and its buffer grows by doubling.
+  const size_t least = 2 * (limits->payload_max + (size_t{4} << 20));
+  limits->input_total = std::max(std::min(limits->input_total, share), least);
   limits->output_total = std::min(limits->output_total, std::max<size_t>(share, 1 << 20));
 }
 

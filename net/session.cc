@@ -13,6 +13,7 @@ namespace {
 constexpr size_t kKeptInput = 16 << 10;
 constexpr size_t kGroupSlice = 1000;            // receipts of a COMPLETEMANY under way at a time
 constexpr size_t kChargeMax = size_t{4} << 20;  // bytes of payloads under way for one connection
+constexpr size_t kHeavyMax = 32;  // replies with payloads under way, whatever their size will be
 
 RespLimits LimitsOf(const SessionLimits& limits) {
   RespLimits resp;
@@ -96,8 +97,15 @@ void Session::OnEnd(int error) {
 
 // --- Commands ---
 
+// A LEASE that has begun to wait: what is behind it stays bytes until it ends.
+bool Session::HeadWaits() const {
+  return blocking_ > 0 && head_->request != nullptr &&
+         head_->request->kind == RequestKind::kLease && !head_->done &&
+         static_cast<const LeaseRequest*>(head_->request)->waiting;
+}
+
 bool Session::MayParse() {
-  if (state_ != State::kOpen || dropped_ || group_ != nullptr) return false;
+  if (state_ != State::kOpen || dropped_ || group_ != nullptr || HeadWaits()) return false;
   if (slots_ > 0 && (until_idle_ || deferred_)) return false;
   until_idle_ = false;
   if (deferred_) {
@@ -106,7 +114,7 @@ bool Session::MayParse() {
   }
   const SessionLimits& limits = reactor_->limits();
   const size_t unsent = Unsent();
-  if (slots_ >= limits.pipeline || unsent > limits.output_soft) return false;
+  if (slots_ >= limits.pipeline || heavy_ >= kHeavyMax || unsent > limits.output_soft) return false;
   if (slots_ > 0 && (charge_ > kChargeMax || reactor_->charge_held > limits.output_total))
     return false;
   return unsent == 0 || reactor_->output_held <= limits.output_total;
@@ -237,6 +245,7 @@ void Session::Submit(Request* request) {
   slot->charge = Charge(*request);
   charge_ += slot->charge;
   Append(slot);
+  if (IsHeavy(*request)) ++heavy_;
   if (request->kind == RequestKind::kLease) {
     auto* lease = static_cast<LeaseRequest*>(request);
     if (peer_ended_) lease->wait = false;
@@ -340,12 +349,14 @@ void Session::SettleAccounts() {
   }
   const size_t in = in_.capacity();
   const size_t out = Unsent();
+  const size_t charge =
+      HeadWaits() ? 0 : charge_;  // which may last: the others must not wait for it
   reactor_->input_held += in - accounted_in_;
   reactor_->output_held += out - accounted_out_;
-  reactor_->charge_held += charge_ - accounted_charge_;
+  reactor_->charge_held += charge - accounted_charge_;
   accounted_in_ = in;
   accounted_out_ = out;
-  accounted_charge_ = charge_;
+  accounted_charge_ = charge;
 }
 
 }  // namespace vestq

@@ -111,6 +111,7 @@ class Session final : public PollConn {
   void KeepBorrowed();
   void Pump();
   bool MayParse();
+  bool HeadWaits() const;
   bool Dispatch(Args args);
   void Defer(std::string code, std::string text, bool close);
   void WriteDeferred();
@@ -161,6 +162,7 @@ class Session final : public PollConn {
   size_t slots_ = 0;
   size_t charge_ = 0;
   size_t blocking_ = 0;    // LEASEs under way that may wait
+  size_t heavy_ = 0;       // requests under way whose reply carries payloads
   Slot* group_ = nullptr;  // a COMPLETEMANY that is not wholly started
   bool deferred_ = false;  // an error to be answered when all before it is
   bool deferred_close_ = false;

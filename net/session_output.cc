@@ -36,6 +36,7 @@ void Session::Drain() {
     charge_ -= slot->charge;
     Answer(slot);
     if (slot->request != nullptr) {
+      if (IsHeavy(*slot->request)) --heavy_;
       if (slot->request->kind == RequestKind::kLease &&
           static_cast<LeaseRequest*>(slot->request)->wait) {
         SetBlocking(-1);

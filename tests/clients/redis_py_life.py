@@ -1,0 +1,59 @@
+"""The life of a job through redis-py, as it is: redis_py_life.py PORT."""
+
+import sys
+import threading
+
+import redis
+
+port = int(sys.argv[1])
+r = redis.Redis(port=port)
+
+
+def lease(*args):
+    """The leased jobs as dictionaries (RESP2: flat lists)."""
+    jobs = r.execute_command("LEASE", *args)
+    if jobs is None:
+        return []
+    return [dict(zip(j[0::2], j[1::2])) for j in jobs]
+
+
+assert r.ping()
+assert r.info()["redis_version"] == "7.0.0"
+payload = bytes(range(256))
+job_id = r.execute_command("ENQUEUE", "py", payload, "PRIORITY", 5, "ATTEMPTS", 2)
+job, = lease("py")
+assert job[b"id"] == job_id and job[b"payload"] == payload and job[b"priority"] == 5, job
+assert 0 < r.execute_command("RENEW", job[b"receipt"], "FOR", "1m") <= 60000
+assert r.execute_command("FAIL", job[b"receipt"], "DELAY", "0") == [b"retry", 0]
+try:
+    r.execute_command("COMPLETE", job[b"receipt"])
+    raise AssertionError("a receipt that is over was taken")
+except redis.ResponseError as error:
+    assert str(error).startswith("LEASELOST"), error
+job, = lease("py", "BLOCK", "5s")
+assert job[b"attempt"] == 2
+assert r.execute_command("FAIL", job[b"receipt"], "REASON", "twice") == [b"dead", 0]
+assert r.execute_command("CANCEL", job_id) == 1
+assert r.execute_command("JOB", job_id) is None
+assert lease("py") == []
+
+# A pipeline without MULTI.
+with r.pipeline(transaction=False) as pipe:
+    for i in range(200):
+        pipe.execute_command("ENQUEUE", "py", f"job {i}")
+    for i in range(200):
+        pipe.execute_command("LEASE", "py")
+    replies = pipe.execute()
+jobs = [dict(zip(j[0][0::2], j[0][1::2])) for j in replies[200:]]
+assert [j[b"id"] for j in jobs] == replies[:200]
+assert [j[b"payload"] for j in jobs] == [f"job {i}".encode() for i in range(200)]
+assert r.execute_command("COMPLETEMANY", *[j[b"receipt"] for j in jobs]) == [1] * 200
+
+# A worker that waits, on a connection of its own.
+got = []
+worker = threading.Thread(target=lambda: got.extend(lease("py", "BLOCK", "30s")))
+worker.start()
+r.execute_command("ENQUEUE", "py", "wake up")
+worker.join(30)
+assert got and got[0][b"payload"] == b"wake up", got
+assert r.execute_command("COMPLETE", got[0][b"receipt"]) == b"OK"
