@@ -19,18 +19,25 @@ constexpr std::string_view kCleanName = "CLEAN";
 constexpr std::string_view kFormatPrefix = "vestq data directory, format ";
 constexpr std::string_view kLanesPrefix = "lanes ";
 constexpr std::string_view kCleanPrefix = "clean shutdown at sequence ";
+constexpr std::string_view kLogPrefix = "log ";
+constexpr std::string_view kLogInfix = " of ";
+constexpr std::string_view kLogSuffix = " bytes";
+constexpr std::string_view kCleanEnd = "end\n";
+constexpr size_t kMarkBytesMax = 1 << 20;
 constexpr size_t kSmallFileBytes = 4096;
 const rocksdb::IOOptions kIo;
 
-// The decimal number between `prefix` and a line's end at the front of `bytes`.
-std::optional<uint64_t> NumberAfter(std::string_view bytes, std::string_view prefix) {
-  if (!bytes.starts_with(prefix)) return std::nullopt;
-  bytes.remove_prefix(prefix.size());
-  const size_t end = bytes.find('\n');
-  if (end == std::string_view::npos) return std::nullopt;
+// Takes "<prefix><decimal><suffix>" off the front of *bytes; nullopt when it is not there.
+std::optional<uint64_t> TakeNumber(std::string_view* bytes, std::string_view prefix,
+                                   std::string_view suffix) {
+  if (!bytes->starts_with(prefix)) return std::nullopt;
+  std::string_view rest = bytes->substr(prefix.size());
   uint64_t value = 0;
-  const auto [stop, error] = std::from_chars(bytes.data(), bytes.data() + end, value);
-  if (error != std::errc() || stop != bytes.data() + end) return std::nullopt;
+  const auto [stop, error] = std::from_chars(rest.data(), rest.data() + rest.size(), value);
+  if (error != std::errc()) return std::nullopt;
+  rest.remove_prefix(static_cast<size_t>(stop - rest.data()));
+  if (!rest.starts_with(suffix)) return std::nullopt;
+  *bytes = rest.substr(suffix.size());
   return value;
 }
 
@@ -53,7 +60,7 @@ std::string EncodeFormat(uint32_t version, uint16_t lanes) {
 }
 
 Result<uint32_t> DecodeFormat(std::string_view bytes) {
-  const auto version = NumberAfter(bytes, kFormatPrefix);
+  const auto version = TakeNumber(&bytes, kFormatPrefix, "\n");
   if (!version || *version == 0 || *version > UINT32_MAX) {
     return Error(ErrorCode::kCorruption, "the format file VESTQ does not read");
   }
@@ -61,10 +68,8 @@ Result<uint32_t> DecodeFormat(std::string_view bytes) {
 }
 
 Result<uint16_t> DecodeFormatLanes(std::string_view bytes) {
-  const size_t line = bytes.find('\n');
-  const auto lanes = line == std::string_view::npos
-                         ? std::nullopt
-                         : NumberAfter(bytes.substr(line + 1), kLanesPrefix);
+  std::optional<uint64_t> lanes;
+  if (TakeNumber(&bytes, kFormatPrefix, "\n")) lanes = TakeNumber(&bytes, kLanesPrefix, "\n");
   if (!lanes || *lanes == 0 || *lanes > limits::kLanesMax) {
     return Error(ErrorCode::kCorruption,
                  "the number of lanes in the format file VESTQ does not read");
@@ -216,22 +221,58 @@ DataDirectory::~DataDirectory() {
   if (lock_ != nullptr) fs_->UnlockFile(lock_, kIo, nullptr).PermitUncheckedError();
 }
 
-Result<std::optional<Sequence>> DataDirectory::ReadCleanMark() const {
-  const std::string path = path_ + "/" + std::string(kCleanName);
-  Result<std::string> bytes = ReadSmallFile(fs_, path, kSmallFileBytes);
-  if (!bytes.ok()) {
-    if (bytes.error().code() == ErrorCode::kNotFound) return std::optional<Sequence>();
-    return bytes.error();
+std::string EncodeCleanMark(const CleanMark& mark) {
+  std::string text = std::string(kCleanPrefix) + std::to_string(mark.sequence.value()) + "\n";
+  for (const auto& [log, bytes] : mark.logs) {
+    text += std::string(kLogPrefix) + std::to_string(log) + std::string(kLogInfix) +
+            std::to_string(bytes) + std::string(kLogSuffix) + "\n";
   }
-  const auto sequence = NumberAfter(*bytes, kCleanPrefix);
-  if (!sequence)
-    return Error(ErrorCode::kCorruption, "the file " + Quoted(path) + " does not read");
-  return std::optional<Sequence>(Sequence(*sequence));
+  return text + std::string(kCleanEnd);
 }
 
-Error DataDirectory::WriteCleanMark(Sequence sequence) {
-  return ReplaceFile(fs_, path_, std::string(kCleanName),
-                     std::string(kCleanPrefix) + std::to_string(sequence.value()) + "\n");
+Result<CleanMark> DecodeCleanMark(std::string_view bytes) {
+  const Error unreadable(ErrorCode::kCorruption, "the mark of a clean shutdown does not read");
+  CleanMark mark;
+  const auto sequence = TakeNumber(&bytes, kCleanPrefix, "\n");
+  if (!sequence) return unreadable;
+  mark.sequence = Sequence(*sequence);
+  while (bytes != kCleanEnd) {
+    const auto log = TakeNumber(&bytes, kLogPrefix, kLogInfix);
+    if (!log) return unreadable;
+    const auto size = TakeNumber(&bytes, "", std::string(kLogSuffix) + "\n");
+    if (!size) return unreadable;
+    mark.logs.emplace_back(*log, *size);
+  }
+  return mark;
+}
+
+Result<std::optional<CleanMark>> DataDirectory::ReadCleanMark() const {
+  const std::string path = path_ + "/" + std::string(kCleanName);
+  Result<std::string> bytes = ReadSmallFile(fs_, path, kMarkBytesMax);
+  if (!bytes.ok()) {
+    if (bytes.error().code() == ErrorCode::kNotFound) return std::optional<CleanMark>();
+    return bytes.error();
+  }
+  const Result<CleanMark> mark = DecodeCleanMark(*bytes);
+  if (!mark.ok()) return Error(mark.error().code(), mark.error().text() + " in " + Quoted(path));
+  return std::optional<CleanMark>(*mark);
+}
+
+Result<CleanMark> DataDirectory::MakeCleanMark(Sequence sequence) const {
+  CleanMark mark{sequence, {}};
+  const Result<std::vector<uint64_t>> logs = ListLogs(fs_, path_);
+  if (!logs.ok()) return logs.error();
+  for (const uint64_t log : *logs) {
+    uint64_t bytes = 0;
+    const auto s = fs_->GetFileSize(WalPath(path_, log), kIo, &bytes, nullptr);
+    if (!s.ok()) return FromStatus(s, "cannot tell the size of a log in " + Quoted(path_));
+    mark.logs.emplace_back(log, bytes);
+  }
+  return mark;
+}
+
+Error DataDirectory::WriteCleanMark(const CleanMark& mark) {
+  return ReplaceFile(fs_, path_, std::string(kCleanName), EncodeCleanMark(mark));
 }
 
 Error DataDirectory::RemoveCleanMark() {

@@ -2,10 +2,12 @@
 // files lie beside them.
 //
 //   VESTQ       text; first line "vestq data directory, format 1", second "lanes 16". Written
-//   before anything else, never changed. VESTQ.lock  locked while a process has the directory;
-//   empty. The lock goes with the process, however it ends. CLEAN       text: "clean shutdown at
-//   sequence N"; written by the last step of closing, removed by opening. torn-*      tails that
-//   the log check cut (engine/wal_check.h); kept for people.
+//               before anything else, never changed.
+//   VESTQ.lock  locked while a process has the directory; empty. The lock goes with the process,
+//               however it ends.
+//   CLEAN       text: "clean shutdown at sequence N", then each log and its size, "log 12 of 3456
+//               bytes", then "end". Written by the last step of closing, removed by opening.
+//   torn-*      tails that the log check cut (engine/wal_check.h); kept for people.
 //
 // A directory that is not empty and has no VESTQ is foreign: it is refused and not one byte in it
 // changes. Includes RocksDB's headers (the file system). Owned by the store; blocks.
@@ -15,6 +17,9 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
 
 #include "engine/base/ids.h"
 #include "engine/base/limits.h"
@@ -26,6 +31,13 @@ namespace vestq {
 // Version of everything under the directory that is not RocksDB's own. Raised when an older program
 // must not open it.
 inline constexpr uint32_t kFormatVersion = 1;
+
+// What a clean shutdown left.
+struct CleanMark {
+  Sequence sequence;
+  std::vector<std::pair<uint64_t, uint64_t>> logs;  // number, bytes; all synced
+  bool operator==(const CleanMark&) const = default;
+};
 
 class DataDirectory {
  public:
@@ -56,11 +68,12 @@ class DataDirectory {
   // False until RocksDB has created its files.
   bool holds_store() const { return holds_store_; }
 
-  // The sequence of the clean mark; nullopt when there is none. Errors: kCorruption when it does
-  // not read.
-  [[nodiscard]] Result<std::optional<Sequence>> ReadCleanMark() const;
+  // nullopt when there is none. Errors: kCorruption when it does not read.
+  [[nodiscard]] Result<std::optional<CleanMark>> ReadCleanMark() const;
+  // What a mark would say now. Errors: kIo.
+  [[nodiscard]] Result<CleanMark> MakeCleanMark(Sequence sequence) const;
   // Durable when they return.
-  Error WriteCleanMark(Sequence sequence);
+  Error WriteCleanMark(const CleanMark& mark);
   Error RemoveCleanMark();
 
  private:
@@ -78,6 +91,9 @@ class DataDirectory {
   bool holds_store_ = false;
 };
 
+// The bytes of the marks; decoding errors: kCorruption.
+std::string EncodeCleanMark(const CleanMark& mark);
+[[nodiscard]] Result<CleanMark> DecodeCleanMark(std::string_view bytes);
 // The bytes of the format file.
 std::string EncodeFormat(uint32_t version, uint16_t lanes = limits::kLanesDefault);
 // The version, and of a version that this program knows, the lanes. Errors: kCorruption.

@@ -246,7 +246,10 @@ Error Store::Close() {
   const rocksdb::Status s = impl_->open->Close();
   if (error.ok())
     error = FromStatus(s, "cannot close the store in \"" + impl_->options.path + "\"");
-  if (error.ok() && marks) error = impl_->directory->WriteCleanMark(sequence);
+  if (error.ok() && marks) {
+    const Result<CleanMark> mark = impl_->directory->MakeCleanMark(sequence);
+    error = mark.ok() ? impl_->directory->WriteCleanMark(*mark) : mark.error();
+  }
   impl_->directory.reset();
   return error;
 }

@@ -20,7 +20,10 @@ class LogNumberProbe : public rocksdb::WalFilter {
   void ColumnFamilyLogNumberMap(const std::map<uint32_t, uint64_t>& numbers,
                                 const std::map<std::string, uint32_t>&) override {
     least_ = UINT64_MAX;
-    for (const auto& [family, number] : numbers) least_ = std::min(least_, number);
+    for (const auto& [family, number] : numbers) {
+      least_ = std::min(least_, number);
+      greatest_ = std::max(greatest_, number);
+    }
   }
   WalProcessingOption LogRecordFound(unsigned long long, const std::string&,
                                      const rocksdb::WriteBatch&, rocksdb::WriteBatch*,
@@ -29,16 +32,18 @@ class LogNumberProbe : public rocksdb::WalFilter {
   }
   const char* Name() const override { return "vestq.log-number-probe"; }
   uint64_t least() const { return least_; }
+  uint64_t greatest() const { return greatest_; }
 
  private:
   uint64_t least_ = 0;
+  uint64_t greatest_ = 0;
 };
 
 // What the MANIFEST says of the logs.
 struct Manifest {
   uint64_t first_live_log = 0;
-  Sequence last;    // last sequence it recorded
-  Sequence tables;  // greatest sequence in a table file
+  uint64_t synced_below = 0;  // see WalBounds
+  Sequence tables;            // greatest sequence in a table file
 };
 
 Error Refusal(const std::string& path, const std::string& why) {
@@ -59,6 +64,8 @@ Result<Manifest> ReadManifest(const DataDirectory& directory, const StoreOptions
   // Damage in the logs is ours to judge.
   db_options.wal_recovery_mode = rocksdb::WALRecoveryMode::kSkipAnyCorruptedRecords;
   db_options.create_if_missing = false;
+  db_options.track_and_verify_wals_in_manifest = true;
+  db_options.info_log = MakeLogger(nullptr);  // it would speak of every log that it does not replay
   std::vector<std::string> names;
   const std::string what = "cannot open the store in \"" + directory.path() + "\"";
   rocksdb::Status s = rocksdb::DB::ListColumnFamilies(db_options, directory.path(), &names);
@@ -76,7 +83,9 @@ Result<Manifest> ReadManifest(const DataDirectory& directory, const StoreOptions
     const std::string text = s.ToString();
     if (s.IsCorruption() && (text.find("Missing WAL") != std::string::npos ||
                              text.find("Size mismatch: WAL") != std::string::npos)) {
-      return Refusal(directory.path(), text);
+      if (!options.accept_data_loss) return Refusal(directory.path(), text);
+      // Not even a read-only opening is to be had: all logs that are there count, as far as they follow on.
+      return Manifest{0, UINT64_MAX, Sequence(0)};
     }
     return FromStatus(s, what);
   }
@@ -85,7 +94,7 @@ Result<Manifest> ReadManifest(const DataDirectory& directory, const StoreOptions
   uint64_t keep = 0;
   db->GetIntProperty(rocksdb::DB::Properties::kMinLogNumberToKeep, &keep);
   manifest.first_live_log = std::max(keep, probe.least());
-  manifest.last = Sequence(db->GetLatestSequenceNumber());
+  manifest.synced_below = probe.greatest();
   std::vector<rocksdb::LiveFileMetaData> files;
   db->GetLiveFilesMetaData(&files);
   for (const auto& file : files) {
@@ -101,18 +110,40 @@ std::string Where(const WalVerdict& verdict) {
          std::to_string(verdict.first_break.offset) + ": " + verdict.first_break.what;
 }
 
+// After a clean shutdown the logs are there to the byte.
+Error CompareWithMark(const DataDirectory& directory, const CleanMark& mark) {
+  const Result<CleanMark> now = directory.MakeCleanMark(mark.sequence);
+  if (!now.ok()) return now.error();
+  for (const auto& [log, bytes] : mark.logs) {
+    const auto there = std::find_if(now->logs.begin(), now->logs.end(),
+                                    [log = log](const auto& entry) { return entry.first == log; });
+    if (there == now->logs.end()) {
+      return Refusal(directory.path(),
+                     "the log " + std::to_string(log) + " is missing after a clean shutdown");
+    }
+    if (there->second < bytes) {
+      return Refusal(directory.path(), "the log " + std::to_string(log) + " has " +
+                                           std::to_string(there->second) + " bytes, " +
+                                           std::to_string(bytes) + " after the clean shutdown");
+    }
+  }
+  return Error::Ok();
+}
+
 // Checks, and cuts or refuses. Returns the verdict.
 Result<WalVerdict> Examine(const DataDirectory& directory, const StoreOptions& options,
                            OpenReport* report) {
   const Result<Manifest> manifest = ReadManifest(directory, options);
   if (!manifest.ok()) return manifest.error();
-  WalBounds bounds{manifest->last, manifest->tables, Sequence(0)};
-  const Result<std::optional<Sequence>> mark = directory.ReadCleanMark();
+  WalBounds bounds{manifest->synced_below, manifest->tables, false};
+  const Result<std::optional<CleanMark>> mark = directory.ReadCleanMark();
   if (mark.ok() && mark->has_value()) {
     report->clean_shutdown = true;
-    bounds.clean = **mark;
+    bounds.clean = true;
+    if (Error error = CompareWithMark(directory, **mark); !error.ok() && !options.accept_data_loss)
+      return error;
   } else if (!mark.ok()) {
-    report->note = mark.error().text() + " and was ignored";
+    report->note = mark.error().text() + " and was ignored; ";
   }
   Result<std::vector<uint64_t>> logs = ListLogs(directory.fs(), directory.path());
   if (!logs.ok()) return logs.error();

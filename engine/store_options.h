@@ -2,15 +2,14 @@
 //
 // The memory budget, by example of 256 MiB; fractions of any other:
 //
-//   share                        fraction     256 MiB
-//   job memtables, 7 of            1/32       56 MiB    three are merged before a flush, so that a
-//   put and its vesting memtables, 7 of        1/64       28 MiB    single-delete meet in memory;
-//   the rest is slack while flushing rows memtables, 3 of           1/128       6 MiB kv memtables,
-//   3 of             1/128       6 MiB    memtables together at most 37.5 % block cache 1/5 51 MiB
-//   also index and filter blocks; 20 % left to the engine            about 2/5  109 MiB    windows,
-//   payloads, leases, connections, RocksDB's table
-//                                                       readers and compaction buffers (about 10
-//                                                       MiB)
+//   share                     fraction   256 MiB
+//   job memtables, 7 of         1/32      56 MiB   three are merged before a flush, so that a put
+//   vesting memtables, 7 of     1/64      28 MiB   and its single-delete meet in memory
+//   rows memtables, 3 of        1/128      6 MiB
+//   kv memtables, 3 of          1/128      6 MiB   memtables together at most 37.5 %
+//   block cache                 1/5       51 MiB   also index and filter blocks
+//   left to the engine          2/5      109 MiB   windows, payloads, leases, connections; and
+//                                                  RocksDB's table readers and compaction buffers
 //
 // Above 1 GiB the memtables stop growing (larger ones are slower to search), the cache goes on.
 //

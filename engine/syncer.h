@@ -1,7 +1,8 @@
 // The thread that makes written groups durable: the one syncer of WRITE-3.
 //
 //   kSync      syncs as soon as something is written; while a sync runs, more is written, and the
-//   next sync takes it all kInterval  syncs at most once in `interval`: at most that much is lost
+//              next sync takes it all
+//   kInterval  syncs at most once in `interval`: at most that much is lost
 //   kOs        never syncs while running; the operating system writes when it likes
 //
 // All modes sync once when stopping. An idle syncer is parked and takes no CPU; Notify wakes it. In

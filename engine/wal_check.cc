@@ -51,7 +51,6 @@ class Checker {
   Checker(rocksdb::FileSystem* fs, const std::string& directory, const WalBounds& bounds)
       : fs_(fs), directory_(directory), bounds_(bounds) {
     Vouch(bounds.tables);
-    Vouch(bounds.clean);
   }
 
   Error Walk(uint64_t log);
@@ -215,7 +214,11 @@ void Checker::Follow(uint64_t offset, const WalRecordHead& head) {
     return;
   }
   if (head.count == 0) {
-    if (head.resumes_after && *head.resumes_after == verdict_.last_good) expected_ = head.first;
+    if (head.resumes_after && *head.resumes_after == verdict_.last_good &&
+        head.first > verdict_.last_good) {
+      expected_ = head.first;
+      verdict_.last_good = Sequence(head.first.value() - 1);
+    }
     ++verdict_.records;
     return;
   }
@@ -225,14 +228,6 @@ void Checker::Follow(uint64_t offset, const WalRecordHead& head) {
     std::snprintf(what, sizeof(what), "sequence gap %llu -> %llu",
                   static_cast<unsigned long long>(expected_.value() - 1),
                   static_cast<unsigned long long>(first));
-    Break(offset, what);
-    return;
-  }
-  if (expected_.value() == 0 && bounds_.manifest.value() != 0 &&
-      first > bounds_.manifest.value() + 1) {
-    std::snprintf(what, sizeof(what), "the first record is %llu, at most %llu was expected",
-                  static_cast<unsigned long long>(first),
-                  static_cast<unsigned long long>(bounds_.manifest.value() + 1));
     Break(offset, what);
     return;
   }
@@ -257,25 +252,18 @@ WalVerdict Checker::Finish(std::vector<uint64_t> logs) {
   }
   const uint64_t vouched = verdict_.vouched.value();
   const uint64_t good = verdict_.last_good.value();
-  if (!broken_) {
-    // Everything reads; but a log that held what is vouched for may be gone without a trace in the
-    // others.
-    const uint64_t held = std::max(good, bounds_.manifest.value());
-    if (vouched > held) {
-      verdict_.kind = Kind::kLoss;
-      verdict_.first_break = WalBreak{verdict_.logs.empty() ? 0 : verdict_.logs.back(), 0,
-                                      "the logs end at " + std::to_string(held) + ", but " +
-                                          std::to_string(vouched) + " was synced"};
-    }
-    return std::move(verdict_);
+  // The live logs hold every number from their first on; so what table files hold cannot be beyond their end.
+  if (!broken_ && good != 0 && bounds_.tables.value() > good) {
+    Break(0, "the logs end at " + std::to_string(good) + ", table files go on to " +
+                 std::to_string(bounds_.tables.value()));
   }
-  // Without a good key it is not known where the lost numbers begin: at or before manifest + 1 (see
-  // WalBounds), and before the first key behind the break, if there is one.
-  const bool all_lost_was_vouched = behind_.value() != 0 && vouched + 1 >= behind_.value();
-  const bool loss =
-      bounds_.clean.value() != 0 ||
-      (good != 0 ? vouched > good : all_lost_was_vouched || vouched > bounds_.manifest.value());
-  verdict_.kind = loss ? Kind::kLoss : Kind::kTornTail;
+  if (!broken_) return std::move(verdict_);
+  // Without a good key it is not known where the lost numbers begin, only that it is before the first key behind the
+  // break: a loss for certain when all up to there was vouched for.
+  const bool lost_by_vouch =
+      good != 0 ? vouched > good : behind_.value() != 0 && vouched + 1 >= behind_.value();
+  const bool lost_by_sync = bounds_.clean || verdict_.first_break.log_number < bounds_.synced_below;
+  verdict_.kind = lost_by_vouch || lost_by_sync ? Kind::kLoss : Kind::kTornTail;
   return std::move(verdict_);
 }
 

@@ -39,25 +39,24 @@ struct WalVerdict {
     kLoss,      // acknowledged changes are missing
   };
   Kind kind = Kind::kWhole;
-  Sequence last_good;          // last sequence before the break; 0 when the logs hold none
-  Sequence vouched;            // greatest sequence that any readable record or bound vouches for
-  WalBreak first_break;        // unless kWhole
+  Sequence last_good;    // last sequence accounted for before the break; 0 when the logs hold none
+  Sequence vouched;      // greatest sequence that any readable record or bound vouches for
+  WalBreak first_break;  // unless kWhole
   uint64_t bytes_beyond = 0;   // bytes after the break, over all logs
   uint64_t records = 0;        // good ones before the break
   std::vector<uint64_t> logs;  // live logs, ascending
 };
 
-// What is known beside the logs themselves; 0 is "unknown".
+// What is known beside the logs themselves.
 struct WalBounds {
-  // Last sequence of the MANIFEST: the first record of the live logs is at most one beyond it. No
-  // proof of durability.
-  Sequence manifest;
-  // Greatest sequence in a table file. A memtable is flushed only after the logs it came from are
-  // closed and synced (RocksDB, SyncClosedWals), so this vouches for all logs up to it.
+  // Every log with a smaller number was closed and synced: the greatest first-log-needed of any column family in the
+  // MANIFEST. A flush syncs the closed logs first (RocksDB, SyncClosedWals), and opening syncs what it replays. A break
+  // in such a log is a loss.
+  uint64_t synced_below = 0;
+  // Greatest sequence in a table file, 0 when there is none; vouches, for the same reason.
   Sequence tables;
-  // What a clean shutdown's mark says was synced; vouches, and makes any break a loss: nothing was
-  // unsynced.
-  Sequence clean;
+  // A clean shutdown left its mark: nothing was unsynced, any break is a loss.
+  bool clean = false;
 };
 
 // Reads the logs with these numbers (ascending) in `directory`. A log that is missing is a break.

@@ -1,11 +1,11 @@
 // What vestq writes into the log beside keys (PutLogData blobs, no key, no sequence number), for
 // the check before opening (engine/wal_check.h):
 //
-//   vouch   "vq" 'v' keycodec::VouchValue   in front of every written group: everything up to
-//   `durable` was synced resume  "vq" 'r' keycodec number        written and synced once by an
-//   opening that found the log ending at
-//                                           `previous` while RocksDB goes on at a later number: the
-//                                           gap is no loss
+//   vouch   "vq" 'v' keycodec::VouchValue   in front of every written group, and alone before an
+//                                           idle time: everything up to `durable` was synced
+//   resume  "vq" 'r' keycodec number        by an opening that found the log ending at `previous`
+//                                           while RocksDB goes on at a later number (after an
+//                                           accepted loss): the gap is no loss
 //
 // The kinds are persisted; never reuse one. Pure.
 #pragma once
