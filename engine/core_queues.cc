@@ -173,6 +173,10 @@ void Core::Impl::BeginRecovery(bool empty_store) {
     }
     StartDiscovery(&lane, std::string());
   }
+  // Until its zones are found any queue with ready jobs may have some here: other cores must ask.
+  for (QueueRecord* record : shared_->queues->All()) {
+    if (record->Total(keycodec::Counter::kReady, shared_->cores) > 0) PublishHead(QueueHere(record));
+  }
   if (empty_store) undiscovered_ = 0;
 }
 

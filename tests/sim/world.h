@@ -92,7 +92,9 @@ class World {
   SimFileSystem& fs() { return *fs_; }
   SimEnv& env() { return *env_; }
   const WorldOptions& options() const { return options_; }
-  void set_cores(uint16_t cores) { options_.cores = cores; }  // for the next Open
+  // For the next Open.
+  void set_cores(uint16_t cores) { options_.cores = cores; }
+  void set_lanes(uint16_t lanes) { options_.lanes = lanes; }
   std::vector<std::string>& log() { return log_; }
 
  private:
