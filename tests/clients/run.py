@@ -96,8 +96,8 @@ def redis_cli(port, _options):
     assert 0 < int(call("RENEW", leased["receipt"], "FOR", "1m")) <= 60000
     expect(call("FAIL", leased["receipt"], "DELAY", "0", "REASON", "again").split("\n"), ["retry", "0"])
     assert call("COMPLETE", leased["receipt"]).startswith("LEASELOST")
-    fields = call("LEASE", "cli", "BLOCK", "5s", resp3=True).split("\n")
-    leased = dict(zip(fields[0::2], fields[1::2]))
+    lines = call("LEASE", "cli", "BLOCK", "5s", resp3=True).split("\n")
+    leased = dict(line.partition(" ")[::2] for line in lines)  # a map: a key and its value a line
     expect(leased["attempt"], "2")
     expect(call("COMPLETE", leased["receipt"]), "OK")
     expect(call("LEASE", "cli"), "")
@@ -203,9 +203,9 @@ def main():
                 except Missing as why:
                     missing += 1
                     print(f"skip  {name}: {why}")
-                except (AssertionError, subprocess.TimeoutExpired) as why:
+                except Exception as why:  # whatever a client makes of it is its failure, and the others go on
                     failed += 1
-                    print(f"FAIL  {name}: {why}")
+                    print(f"FAIL  {name}: {why!r}")
         finally:
             trouble = server.stop()
         if trouble:

@@ -268,20 +268,22 @@ TEST_P(ServerHostile, DescriptorsThatRunOutAreSurvived) {
   ASSERT_EQ(first.Text({"PING"}), "PONG");
   rlimit before{};
   getrlimit(RLIMIT_NOFILE, &before);
-  std::vector<std::unique_ptr<Client>> clients;
+  // Our ends are made before the last descriptor goes, so that only the server's are wanting.
+  std::vector<int> sockets;
+  for (int i = 0; i < 4; ++i) sockets.push_back(Client::NewSocket());
   const int top = dup(0);
   close(top);
   rlimit tight = before;
-  tight.rlim_cur = static_cast<rlim_t>(top) + 20;
+  tight.rlim_cur = static_cast<rlim_t>(top);
   setrlimit(RLIMIT_NOFILE, &tight);
-  // Each takes two descriptors of this process; ours fail at some point, or the server turns one away.
+  std::vector<std::unique_ptr<Client>> clients;
   bool turned_away = false;
-  for (int i = 0; i < 40 && !turned_away; ++i) {
-    const int probe = dup(0);
-    if (probe < 0) break;
-    close(probe);
-    clients.push_back(std::make_unique<Client>(port()));
-    turned_away = clients.back()->Call({"PING"}).text != "PONG";
+  for (int fd : sockets) {
+    // An accept that was armed before may still succeed; those after it cannot.
+    clients.push_back(std::make_unique<Client>(port(), fd));
+    const Value reply = clients.back()->Call({"PING"});
+    turned_away |= reply.type == 0 || reply.text == "ERR max number of clients reached";
+    EXPECT_EQ(first.Text({"PING"}), "PONG");
   }
   setrlimit(RLIMIT_NOFILE, &before);
   EXPECT_TRUE(turned_away);

@@ -46,8 +46,9 @@ const Value& Value::at(std::string_view key) const {
   return kEnd;
 }
 
-Client::Client(uint16_t port) {
-  fd_ = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+int Client::NewSocket() { return socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0); }
+
+Client::Client(uint16_t port, int fd) : fd_(fd) {
   sockaddr_in address{};
   address.sin_family = AF_INET;
   address.sin_port = htons(port);

@@ -33,7 +33,10 @@ struct Value {
 
 class Client {
  public:
-  explicit Client(uint16_t port);
+  explicit Client(uint16_t port) : Client(port, NewSocket()) {}
+  // Connects a socket made before.
+  Client(uint16_t port, int fd);
+  static int NewSocket();
   ~Client();
   Client(const Client&) = delete;
   Client& operator=(const Client&) = delete;
