@@ -116,6 +116,7 @@ Error Engine::Impl::Recover(const StoredRows& rows) {
   }
   VESTQ_RETURN_IF_ERROR(RestoreCounters(&shared));
   VESTQ_RETURN_IF_ERROR(RestoreLeases(&shared));
+  if (shared.options.observe_write) shared.writes->set_observer(shared.options.observe_write);
   shared.writes->set_on_written([this] {
     if (syncer) syncer->Notify();
     if (shared.options.durability != Durability::kSync || shared.writes->failed()) Advanced();

@@ -49,6 +49,7 @@ struct EngineOptions {
   // RunRead itself.
   bool manual = false;
   rocksdb::Env* env = nullptr;
+  std::function<void(const std::string& rep)> observe_write;  // WriteQueue::set_observer
 };
 
 struct EngineInfo {

@@ -129,6 +129,7 @@ bool WriteQueue::WriteReady() {
           "WRITE-1: tickets are written in order");
     written_.store(state.group_last, std::memory_order_release);
     state.group_last = 0;
+    if (observer_) observer_(state.group.rep());
     if (state.group.bytes() > 4 * limits::kBatchBytes) state.group = Batch();
     if (plant_answer_before_sync_)
       durable_.store(written_.load(std::memory_order_relaxed), std::memory_order_release);

@@ -61,6 +61,10 @@ class WriteQueue {
   void set_on_written(std::function<void()> f) { on_written_ = std::move(f); }
   void set_on_durable(std::function<void()> f) { on_durable_ = std::move(f); }
 
+  // Called with the bytes of each group that was written, by the writing thread: the simulation checks
+  // the families' discipline (FAMILY-1). REQUIRES: set before the first Submit.
+  void set_observer(std::function<void(const std::string& rep)> f) { observer_ = std::move(f); }
+
   // Plants a bug for the simulation to find: durable() follows written() without a sync.
   void set_plant_answer_before_sync(bool on) { plant_answer_before_sync_ = on; }
 
@@ -81,6 +85,7 @@ class WriteQueue {
   std::unique_ptr<struct WriteQueueState> state_;
   std::function<void()> on_written_;
   std::function<void()> on_durable_;
+  std::function<void(const std::string&)> observer_;
   bool plant_answer_before_sync_ = false;
 };
 

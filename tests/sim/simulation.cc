@@ -31,6 +31,8 @@ struct Simulation::ModelJob {
   Receipt receipt;             // of the last delivery
   int64_t lease_until_ms = 0;  // boottime; the lease certainly holds until then
   int64_t lease_boot = 0;
+  int64_t claimed_ms = 0;  // of the last delivery
+  int64_t claim_boot = 0;
   uint32_t busy = 0;  // requests under way for it
   std::vector<std::string> history;
 };
@@ -312,6 +314,16 @@ void Simulation::Delivered(const LeasedJob& leased, uint64_t asked_event) {
   const int64_t now_ms = world_->clock().boottime_ms;
   const int64_t claimed_ms =
       now_ms + (leased.deadline.ms() - world_->clock().wall_ms) - leased.lease_left.ms();
+  if (job->deliveries > 0 && leased.receipt.fence < job->receipt.fence) {
+    // An older claim whose answer took its time; the newer one is known already.
+    const int64_t until_ms = claimed_ms + leased.lease_left.ms();
+    if (job->claim_boot == world_->clock().boot && job->busy == 0 && job->claimed_ms < until_ms) {
+      return Broken("SIM-3: job " + id + " was claimed before the end of an older lease, until " +
+                        std::to_string(until_ms),
+                    job);
+    }
+    return;
+  }
   if (job->has_lease && job->busy == 0 && job->lease_boot == world_->clock().boot &&
       claimed_ms < job->lease_until_ms) {
     return Broken("SIM-3: job " + id + " (receipt " + leased.receipt.ToString() +
@@ -339,6 +351,8 @@ void Simulation::Delivered(const LeasedJob& leased, uint64_t asked_event) {
   }
   if (job->attempts_max != 0 && leased.attempt == job->attempts_max) job->may_be_dead = true;
   job->has_lease = true;
+  job->claimed_ms = claimed_ms;
+  job->claim_boot = world_->clock().boot;
   job->receipt = leased.receipt;
   job->lease_until_ms = now_ms + (leased.deadline.ms() - world_->clock().wall_ms);
   job->lease_boot = world_->clock().boot;
@@ -480,6 +494,7 @@ std::string Simulation::Run() {
       CrashSomehow();
     }
     if (broken_.empty()) CollectAnswers();
+    if (!world_->discipline_breach().empty()) Broken(world_->discipline_breach());
   }
   faults_ = false;
   if (broken_.empty()) Drain();

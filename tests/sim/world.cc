@@ -36,6 +36,10 @@ Error World::TryOpen() {
   options.manual = true;
   options.env = env_.get();
   options.log = [this](std::string_view line) { log_.emplace_back(line); };
+  options.observe_write = [this](const std::string& rep) {
+    if (!discipline_known_ || !discipline_breach_.empty()) return;
+    if (const Error error = discipline_.Check(rep); !error.ok()) discipline_breach_ = error.text();
+  };
   Result<std::unique_ptr<Engine>> opened = Engine::Open(options);
   if (!opened.ok()) return opened.error();
   engine_ = std::move(*opened);
@@ -58,6 +62,7 @@ Error World::Close() {
 }
 
 void World::Drop() {
+  discipline_known_ = false;
   engine_.reset();
   while (env_->RunOldest()) {
   }
@@ -216,6 +221,12 @@ std::vector<std::string> World::CheckOffline() {
       if (!report.ok()) {
         out.push_back("cannot be checked: " + report.error().ToString());
       } else {
+        discipline_.Clear();
+        for (const Family family : {Family::kVesting, Family::kJob}) {
+          auto it = (*store)->NewIterator(family, "", "");
+          for (it->Seek(""); it->Valid(); it->Next()) discipline_.Insert(family, it->key());
+        }
+        discipline_known_ = true;
         for (const auto& violation : report->violations) {
           out.push_back(violation.invariant + ": " + violation.text);
         }

@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "engine/engine.h"
+#include "tests/sim/discipline_checker.h"
 #include "tests/sim/sim_env.h"
 #include "tests/sim/sim_file_system.h"
 #include "tests/sim/sim_random.h"
@@ -96,6 +97,9 @@ class World {
   void set_cores(uint16_t cores) { options_.cores = cores; }
   void set_lanes(uint16_t lanes) { options_.lanes = lanes; }
   std::vector<std::string>& log() { return log_; }
+  // The first breach of FAMILY-1 by a batch that was written; empty when there was none. Checked from a
+  // new store on, and after a crash once CheckOffline has looked.
+  const std::string& discipline_breach() const { return discipline_breach_; }
 
  private:
   void Drop();
@@ -107,6 +111,9 @@ class World {
   std::unique_ptr<SimEnv> env_;
   std::unique_ptr<Engine> engine_;
   std::vector<std::string> log_;
+  DisciplineChecker discipline_;
+  bool discipline_known_ = true;  // discipline_ holds the store's keys
+  std::string discipline_breach_;
 };
 
 }  // namespace vestq
