@@ -54,7 +54,9 @@ class StoreCheck {
     }
     VESTQ_RETURN_IF_ERROR(error);
     const Result<uint64_t> number = keycodec::DecodeNumber(bytes);
-    if (!number.ok()) return Error(number.error().code(), "setting " + std::string(name) + ": " + number.error().text());
+    if (!number.ok())
+      return Error(number.error().code(),
+                   "setting " + std::string(name) + ": " + number.error().text());
     *value = *number;
     return Error::Ok();
   }
@@ -76,14 +78,16 @@ class StoreCheck {
       const Result<std::string> name = keycodec::DecodeQueueKey(key);
       const Result<keycodec::QueueValue> queue = keycodec::DecodeQueueValue(value);
       if (!name.ok() || !queue.ok()) {
-        return report_.Add("CODE-1", "a queue's row: " + (name.ok() ? queue.error() : name.error()).text());
+        return report_.Add("CODE-1",
+                           "a queue's row: " + (name.ok() ? queue.error() : name.error()).text());
       }
       ++report_.queues;
       QueueTally tally;
       tally.name = *name;
       tally.incarnation = queue->incarnation;
       if (const auto [other, fresh] = queues_.emplace(queue->queue, tally); !fresh) {
-        report_.Add("QUEUE-1", "queues '" + *name + "' and '" + other->second.name + "' have the same number " +
+        report_.Add("QUEUE-1", "queues '" + *name + "' and '" + other->second.name +
+                                   "' have the same number " +
                                    std::to_string(queue->queue.value()));
       }
     });
@@ -109,14 +113,16 @@ class StoreCheck {
     keycodec::AppendRangePrefix(LaneId(bounds_.lanes), keycodec::Range::kScheduled, &vesting);
     std::string job;
     keycodec::AppendJobKey(LaneId(bounds_.lanes), JobId(0), &job);
-    const std::pair<Family, std::string> firsts[] = {{Family::kVesting, vesting.substr(0, keycodec::kLaneBytes)},
-                                                     {Family::kJob, job.substr(0, keycodec::kLaneBytes)}};
+    const std::pair<Family, std::string> firsts[] = {
+        {Family::kVesting, vesting.substr(0, keycodec::kLaneBytes)},
+        {Family::kJob, job.substr(0, keycodec::kLaneBytes)}};
     for (const auto& [family, lower] : firsts) {
       const auto it = store_->NewIterator(family, lower, "");
       it->Seek(lower);
       VESTQ_RETURN_IF_ERROR(it->error());
       if (it->Valid()) {
-        report_.Add("ID-1", "the family " + std::string(FamilyName(family)) + " has a key beyond the last lane, " +
+        report_.Add("ID-1", "the family " + std::string(FamilyName(family)) +
+                                " has a key beyond the last lane, " +
                                 std::to_string(bounds_.lanes - 1));
       }
     }
@@ -131,8 +137,9 @@ class StoreCheck {
       if (!dead.ok()) return report_.Add("CODE-1", "a dead letter's key: " + dead.error().text());
       const auto queue = queues_.find(dead->queue);
       if (queue == queues_.end()) {
-        report_.Add("QUEUE-1", "the dead letter of job " + std::to_string(dead->id.value()) + " is of queue number " +
-                                   std::to_string(dead->queue.value()) + ", which has no row");
+        report_.Add("QUEUE-1", "the dead letter of job " + std::to_string(dead->id.value()) +
+                                   " is of queue number " + std::to_string(dead->queue.value()) +
+                                   ", which has no row");
       } else if (queue->second.incarnation == dead->incarnation) {
         ++letters;
       } else {
@@ -140,7 +147,8 @@ class StoreCheck {
       }
     });
     if (error.ok() && letters != named) {
-      report_.Add("DEAD-1", std::to_string(letters) + " dead letters, " + std::to_string(named) + " named by job rows");
+      report_.Add("DEAD-1", std::to_string(letters) + " dead letters, " + std::to_string(named) +
+                                " named by job rows");
     }
     return error;
   }
@@ -151,11 +159,13 @@ class StoreCheck {
       const Result<keycodec::CounterRowKey> row = keycodec::DecodeCounterKey(key);
       const Result<keycodec::CounterValue> counters = keycodec::DecodeCounterValue(value);
       if (!row.ok() || !counters.ok()) {
-        return report_.Add("CODE-1", "a counter row: " + (row.ok() ? counters.error() : row.error()).text());
+        return report_.Add("CODE-1",
+                           "a counter row: " + (row.ok() ? counters.error() : row.error()).text());
       }
       const auto queue = queues_.find(row->queue);
       if (queue == queues_.end()) {
-        return report_.Add("QUEUE-1", "counters of queue number " + std::to_string(row->queue.value()) +
+        return report_.Add("QUEUE-1", "counters of queue number " +
+                                          std::to_string(row->queue.value()) +
                                           ", which has no row");
       }
       if (counters->incarnation != queue->second.incarnation) return;
@@ -176,10 +186,12 @@ class StoreCheck {
     return Error::Ok();
   }
 
-  void CompareCount(const QueueTally& tally, std::string_view what, int64_t counter, int64_t count) {
+  void CompareCount(const QueueTally& tally, std::string_view what, int64_t counter,
+                    int64_t count) {
     if (counter == count) return;
     report_.Add("COUNT-1", "queue '" + tally.name + "': " + std::string(what) + " is counted as " +
-                               std::to_string(counter) + ", a full count gives " + std::to_string(count));
+                               std::to_string(counter) + ", a full count gives " +
+                               std::to_string(count));
   }
 
   Error CheckClocks() {
@@ -202,7 +214,8 @@ class StoreCheck {
 
 void CheckReport::Add(std::string_view invariant, std::string text) {
   ++violations_by_invariant[std::string(invariant)];
-  if (violations.size() < kViolationsKept) violations.push_back({std::string(invariant), std::move(text)});
+  if (violations.size() < kViolationsKept)
+    violations.push_back({std::string(invariant), std::move(text)});
 }
 
 Result<CheckReport> CheckStore(Store* store) { return StoreCheck(store).Run(); }

@@ -1,17 +1,20 @@
 // The offline check of a store: do its invariants hold, all of them, everywhere?
 //
-// Reads the whole store once, in order, and compares what is said twice: a vesting key with the job it stands for, a
-// dead letter with its job row, counters with a full count. Changes nothing. `vestq check` runs it for people, the
-// simulation after each crash. One thread; REQUIRES that nobody writes meanwhile.
+// Reads the whole store once, in order, and compares what is said twice: a vesting key with the job
+// it stands for, a dead letter with its job row, counters with a full count. Changes nothing.
+// `vestq check` runs it for people, the simulation after each crash. One thread; REQUIRES that
+// nobody writes meanwhile.
 //
-// Cost: one pass over every key and every job record (payloads are read with their headers). Memory is bounded: 56 bytes
-// a job of one lane at a time, at most 112 MiB, whatever the backlog; ten million jobs in 16 lanes take 35 MiB, and a
-// lane of more than two million jobs has its vesting keys read once more for each further million.
+// Cost: one pass over every key and every job record (payloads are read with their headers). Memory
+// is bounded: 56 bytes a job of one lane at a time, at most 112 MiB, whatever the backlog; ten
+// million jobs in 16 lanes take 35 MiB, and a lane of more than two million jobs has its vesting
+// keys read once more for each further million.
 //
 // The invariants it names:
 //   JOB-1    a live job has exactly one vesting key, a dead one none
-//   JOB-2    no vesting key without a job record, no job record of a living incarnation without key or dead letter
-//   JOB-3    a vesting key and its value agree with the job's header, or with its job row where it has one
+//   JOB-2    no vesting key without a job record, and the other way round: a record of a living
+//            incarnation has a vesting key or a dead letter
+//   JOB-3    a vesting key and its value agree with the job's header, or with its job row
 //   JOB-4    a job row exists if and only if the job says so, and names a place of that job
 //   DEAD-1   a dead letter and the job row that names it exist together and agree
 //   COUNT-1  a queue's counters, summed over the core slots, equal a full count
@@ -58,8 +61,8 @@ struct CheckReport {
   void Add(std::string_view invariant, std::string text);
 };
 
-// Errors: kIo and kCorruption when the store cannot be read to its end or its settings rows are missing; violations are
-// no error. Blocks for as long as reading the store takes.
+// Errors: kIo and kCorruption when the store cannot be read to its end or its settings rows are
+// missing; violations are no error. Blocks for as long as reading the store takes.
 [[nodiscard]] Result<CheckReport> CheckStore(Store* store);
 
 }  // namespace vestq

@@ -32,7 +32,8 @@ Error LaneCheck::Run() {
   return Error::Ok();
 }
 
-// Reads the lane's vesting keys and keeps the entries with ids in [from, upper_), upper_ sinking when they are too many.
+// Reads the lane's vesting keys and keeps the entries with ids in [from, upper_), upper_ sinking
+// when they are too many.
 Error LaneCheck::Gather(uint64_t from) {
   entries_.clear();
   for (const keycodec::Range range :
@@ -43,20 +44,23 @@ Error LaneCheck::Gather(uint64_t from) {
     for (it->Seek(lower); it->Valid(); it->Next()) {
       const Result<Entry> entry = Decode(range, it->key(), it->value());
       if (!entry.ok()) {
-        if (first_round_) report_->Add("CODE-1", "a vesting key of lane " + std::to_string(lane_.value()) + ": " +
-                                                     entry.error().text());
+        if (first_round_)
+          report_->Add("CODE-1", "a vesting key of lane " + std::to_string(lane_.value()) + ": " +
+                                     entry.error().text());
         continue;
       }
       if (first_round_) Note(*entry);
       const auto queue = queues_->find(entry->queue);
-      const bool living = queue != queues_->end() && queue->second.incarnation == entry->incarnation;
+      const bool living =
+          queue != queues_->end() && queue->second.incarnation == entry->incarnation;
       if (!living || entry->id < from || entry->id >= upper_) continue;
       entries_.push_back(*entry);
       if (entries_.size() >= entries_max_) MakeRoom();
     }
     VESTQ_RETURN_IF_ERROR(it->error());
   }
-  std::sort(entries_.begin(), entries_.end(), [](const Entry& a, const Entry& b) { return a.id < b.id; });
+  std::sort(entries_.begin(), entries_.end(),
+            [](const Entry& a, const Entry& b) { return a.id < b.id; });
   return Error::Ok();
 }
 
@@ -65,15 +69,19 @@ void LaneCheck::MakeRoom() {
   const auto middle = entries_.begin() + static_cast<ptrdiff_t>(entries_.size() / 2);
   std::nth_element(entries_.begin(), middle, entries_.end(),
                    [](const Entry& a, const Entry& b) { return a.id < b.id; });
-  // At least one id is kept whole, also when a store is so wrong that one id has half a million keys.
+  // At least one id is kept whole, also when a store is so wrong that one id has half a million
+  // keys.
   upper_ = middle->id + 1;
   const uint64_t lowest =
-      std::min_element(entries_.begin(), entries_.end(), [](const Entry& a, const Entry& b) { return a.id < b.id; })->id;
+      std::min_element(entries_.begin(), entries_.end(), [](const Entry& a, const Entry& b) {
+        return a.id < b.id;
+      })->id;
   if (middle->id > lowest) upper_ = middle->id;
   std::erase_if(entries_, [this](const Entry& entry) { return entry.id >= upper_; });
 }
 
-Result<LaneCheck::Entry> LaneCheck::Decode(keycodec::Range range, std::string_view key, std::string_view value) {
+Result<LaneCheck::Entry> LaneCheck::Decode(keycodec::Range range, std::string_view key,
+                                           std::string_view value) {
   Entry entry;
   const auto take_zone = [&entry](const keycodec::Zone& zone) {
     entry.queue = zone.queue;
@@ -123,8 +131,9 @@ Result<LaneCheck::Entry> LaneCheck::Decode(keycodec::Range range, std::string_vi
       entry.flags = v->flags;
       entry.state = State::kLeased;
       if (first_round_ && v->fence.epoch > bounds_.epoch) {
-        report_->Add("LEASE-2", Name(entry.id) + ": its fence is of epoch " + std::to_string(v->fence.epoch) +
-                                    ", the store has had " + std::to_string(bounds_.epoch));
+        report_->Add("LEASE-2", Name(entry.id) + ": its fence is of epoch " +
+                                    std::to_string(v->fence.epoch) + ", the store has had " +
+                                    std::to_string(bounds_.epoch));
       }
       return entry;
     }
@@ -155,12 +164,12 @@ void LaneCheck::Note(const Entry& entry) {
 
 void LaneCheck::CheckId(JobId id) {
   if (id.value() % bounds_.lanes != lane_.value()) {
-    report_->Add("ID-1", Name(id.value()) + " stands in lane " + std::to_string(lane_.value()) + ", its id says lane " +
-                             std::to_string(id.value() % bounds_.lanes));
+    report_->Add("ID-1", Name(id.value()) + " stands in lane " + std::to_string(lane_.value()) +
+                             ", its id says lane " + std::to_string(id.value() % bounds_.lanes));
   }
   if (id.value() / bounds_.lanes >= bounds_.ids) {
-    report_->Add("ID-1", Name(id.value()) + " is at or above the stored bound " + std::to_string(bounds_.ids) + " * " +
-                             std::to_string(bounds_.lanes));
+    report_->Add("ID-1", Name(id.value()) + " is at or above the stored bound " +
+                             std::to_string(bounds_.ids) + " * " + std::to_string(bounds_.lanes));
   }
 }
 
@@ -168,7 +177,8 @@ void LaneCheck::CheckId(JobId id) {
 QueueTally* LaneCheck::Living(QueueId queue, Incarnation incarnation, const std::string& who) {
   const auto found = queues_->find(queue);
   if (found == queues_->end()) {
-    report_->Add("QUEUE-1", who + " is of queue number " + std::to_string(queue.value()) + ", which has no row");
+    report_->Add("QUEUE-1", who + " is of queue number " + std::to_string(queue.value()) +
+                                ", which has no row");
     return nullptr;
   }
   if (found->second.incarnation == incarnation) return &found->second;
@@ -189,7 +199,8 @@ Error LaneCheck::Join(uint64_t from) {
   const LaneId next_lane(static_cast<uint16_t>(lane_.value() + 1));
   std::string job_upper;
   keycodec::AppendJobKey(last ? next_lane : lane_, JobId(last ? 0 : upper_), &job_upper);
-  const std::string row_upper = keycodec::JobRowKey(last ? next_lane : lane_, JobId(last ? 0 : upper_));
+  const std::string row_upper =
+      keycodec::JobRowKey(last ? next_lane : lane_, JobId(last ? 0 : upper_));
   const auto jobs = store_->NewIterator(Family::kJob, Key(from, false), job_upper);
   const auto rows = store_->NewIterator(Family::kRows, Key(from, true), row_upper);
   jobs->Seek(Key(from, false));
@@ -253,7 +264,8 @@ LaneCheck::Job LaneCheck::DecodeJob(std::string_view key, std::string_view value
     return job;
   }
   job.header = std::move(record->header);
-  if (QueueTally* const queue = Living(job.header.zone.queue, job.header.zone.incarnation, Name(id.value()))) {
+  if (QueueTally* const queue =
+          Living(job.header.zone.queue, job.header.zone.incarnation, Name(id.value()))) {
     job.living = true;
     queue->bytes += static_cast<int64_t>(record->payload.size());
     report_->payload_bytes += record->payload.size();
@@ -261,18 +273,22 @@ LaneCheck::Job LaneCheck::DecodeJob(std::string_view key, std::string_view value
   return job;
 }
 
-void LaneCheck::JoinOne(uint64_t id, const Entry* entries, size_t count, const Job* job, const keycodec::JobRow* row) {
+void LaneCheck::JoinOne(uint64_t id, const Entry* entries, size_t count, const Job* job,
+                        const keycodec::JobRow* row) {
   const bool dead = row != nullptr && row->place == keycodec::Place::kDead;
   if (count > 1 || (count == 1 && dead)) {
     std::string places;
     for (size_t i = 0; i < count; ++i) {
-      places.append(places.empty() ? "" : ", ").append(kStateNames[static_cast<size_t>(entries[i].state)]);
+      places.append(places.empty() ? "" : ", ")
+          .append(kStateNames[static_cast<size_t>(entries[i].state)]);
     }
-    report_->Add("JOB-1", Name(id) + " stands in " + places + (dead ? " and among the dead letters" : ""));
+    report_->Add("JOB-1",
+                 Name(id) + " stands in " + places + (dead ? " and among the dead letters" : ""));
   }
   if (job == nullptr) {
     if (count > 0) {
-      report_->Add("JOB-2", Name(id) + " has a " + std::string(kStateNames[static_cast<size_t>(entries[0].state)]) +
+      report_->Add("JOB-2", Name(id) + " has a " +
+                                std::string(kStateNames[static_cast<size_t>(entries[0].state)]) +
                                 " key and no record");
     } else if (row != nullptr) {
       report_->Add("JOB-4", Name(id) + " has a job row and no record");
@@ -282,23 +298,29 @@ void LaneCheck::JoinOne(uint64_t id, const Entry* entries, size_t count, const J
   if (!job->living) return;
   if (count == 1) Agree(entries[0], *job, row);
   if (dead) return AgreeDead(id, *job, *row);
-  if (count == 0) report_->Add("JOB-2", Name(id) + " has a record and neither a vesting key nor a dead letter");
+  if (count == 0)
+    report_->Add("JOB-2", Name(id) + " has a record and neither a vesting key nor a dead letter");
 }
 
 void LaneCheck::Agree(const Entry& entry, const Job& job, const keycodec::JobRow* row) {
   const keycodec::Zone& zone = job.header.zone;
   const bool zone_agrees = zone.queue == entry.queue && zone.incarnation == entry.incarnation &&
                            zone.order == entry.order && SpaceHash(zone.space) == entry.space_hash;
-  if (!zone_agrees) report_->Add("JOB-3", Name(entry.id) + ": its key is of another queue or space than its header");
-  const bool knows_enqueued = entry.state != State::kReady || entry.order == keycodec::Order::kPriority;
+  if (!zone_agrees)
+    report_->Add("JOB-3",
+                 Name(entry.id) + ": its key is of another queue or space than its header");
+  const bool knows_enqueued =
+      entry.state != State::kReady || entry.order == keycodec::Order::kPriority;
   if (knows_enqueued && entry.enqueued_ms != job.header.enqueued_ms) {
-    report_->Add("JOB-3", Name(entry.id) + ": its key says enqueued at " + std::to_string(entry.enqueued_ms) +
-                              ", its header " + std::to_string(job.header.enqueued_ms));
+    report_->Add("JOB-3", Name(entry.id) + ": its key says enqueued at " +
+                              std::to_string(entry.enqueued_ms) + ", its header " +
+                              std::to_string(job.header.enqueued_ms));
   }
   const bool says_row = (entry.flags & keycodec::kFlagJobRow) != 0;
   if (says_row != (row != nullptr)) {
-    report_->Add("JOB-4", Name(entry.id) + (says_row ? " says it has a job row, there is none"
-                                                     : " has a job row, its vesting key does not say so"));
+    report_->Add("JOB-4",
+                 Name(entry.id) + (says_row ? " says it has a job row, there is none"
+                                            : " has a job row, its vesting key does not say so"));
     return;
   }
   if ((entry.flags | keycodec::kFlagJobRow) != (job.header.flags | keycodec::kFlagJobRow)) {
@@ -311,46 +333,57 @@ void LaneCheck::Agree(const Entry& entry, const Job& job, const keycodec::JobRow
 void LaneCheck::AgreePlace(const Entry& entry, const Job& job, const keycodec::JobRow* row) {
   const uint32_t priority = row == nullptr ? job.header.priority : row->priority;
   if (entry.priority != priority) {
-    report_->Add("JOB-3", Name(entry.id) + ": its key has priority " + std::to_string(entry.priority) +
-                              (row == nullptr ? ", its header " : ", its job row ") + std::to_string(priority));
+    report_->Add("JOB-3", Name(entry.id) + ": its key has priority " +
+                              std::to_string(entry.priority) +
+                              (row == nullptr ? ", its header " : ", its job row ") +
+                              std::to_string(priority));
   }
   if (row == nullptr) {
     const bool follows = entry.state != State::kScheduled ||
                          (entry.time_ms == job.header.vests_ms && entry.clock == job.header.clock);
-    if (!follows) report_->Add("JOB-3", Name(entry.id) + " is scheduled for another time than its header says");
+    if (!follows)
+      report_->Add("JOB-3", Name(entry.id) + " is scheduled for another time than its header says");
     return;
   }
   if (row->place != keycodec::Place::kVesting) return;
-  // The row names the key that was put with it. A job that vested or was leased since has moved on by itself.
+  // The row names the key that was put with it. A job that vested or was leased since has moved on
+  // by itself.
   bool of_this_job = false;
   const Result<keycodec::Range> range = keycodec::RangeOf(row->key);
   if (range.ok() && *range == keycodec::Range::kScheduled) {
     const auto key = keycodec::DecodeScheduledKey(row->key);
     of_this_job = key.ok() && key->id.value() == entry.id &&
-                  (entry.state != State::kScheduled || (key->time_ms == entry.time_ms && key->clock == entry.clock));
+                  (entry.state != State::kScheduled ||
+                   (key->time_ms == entry.time_ms && key->clock == entry.clock));
   } else if (range.ok() && *range == keycodec::Range::kReady) {
     const auto key = keycodec::DecodeReadyKey(row->key);
     of_this_job = key.ok() && key->rank.id.value() == entry.id && entry.state != State::kScheduled;
   }
-  if (!of_this_job) report_->Add("JOB-4", Name(entry.id) + ": its job row names a key that is not its own");
+  if (!of_this_job)
+    report_->Add("JOB-4", Name(entry.id) + ": its job row names a key that is not its own");
 }
 
 void LaneCheck::AgreeDead(uint64_t id, const Job& job, const keycodec::JobRow& row) {
   ++report_->dead;
-  if (const auto queue = queues_->find(job.header.zone.queue); queue != queues_->end()) ++queue->second.dead;
+  if (const auto queue = queues_->find(job.header.zone.queue); queue != queues_->end())
+    ++queue->second.dead;
   const auto key = keycodec::DecodeDeadKey(row.key);
   if (!key.ok() || key->id.value() != id || key->queue != job.header.zone.queue ||
       key->incarnation != job.header.zone.incarnation) {
-    return report_->Add("DEAD-1", Name(id) + ": its job row names a dead letter that is not its own");
+    return report_->Add("DEAD-1",
+                        Name(id) + ": its job row names a dead letter that is not its own");
   }
   std::string bytes;
   if (const Error error = store_->Get(Family::kRows, row.key, &bytes); !error.ok()) {
-    return report_->Add("DEAD-1", Name(id) + " is dead by its job row, its dead letter: " + error.ToString());
+    return report_->Add("DEAD-1",
+                        Name(id) + " is dead by its job row, its dead letter: " + error.ToString());
   }
   ++dead_rows_;
   const Result<keycodec::DeadValue> dead = keycodec::DecodeDeadValue(bytes);
-  if (!dead.ok()) return report_->Add("CODE-1", Name(id) + ": its dead letter: " + dead.error().text());
-  if (!(dead->zone == job.header.zone) || dead->lane != lane_ || dead->enqueued_ms != job.header.enqueued_ms) {
+  if (!dead.ok())
+    return report_->Add("CODE-1", Name(id) + ": its dead letter: " + dead.error().text());
+  if (!(dead->zone == job.header.zone) || dead->lane != lane_ ||
+      dead->enqueued_ms != job.header.enqueued_ms) {
     report_->Add("DEAD-1", Name(id) + ": its dead letter does not agree with its header");
   }
 }

@@ -1,5 +1,5 @@
-// The part of the check that looks at one lane: its vesting keys, job records and job rows, joined by id. Internal to
-// engine/check.cc.
+// The part of the check that looks at one lane: its vesting keys, job records and job rows, joined
+// by id. Internal to engine/check.cc.
 #pragma once
 
 #include <array>
@@ -36,9 +36,14 @@ class LaneCheck {
   // Vesting keys held at a time; fewer in tests.
   static constexpr size_t kEntriesMax = size_t{2} << 20;
 
-  LaneCheck(const Store* store, Bounds bounds, LaneId lane, QueueTallies* queues, CheckReport* report,
-            size_t entries_max = kEntriesMax)
-      : store_(store), bounds_(bounds), lane_(lane), queues_(queues), report_(report), entries_max_(entries_max) {}
+  LaneCheck(const Store* store, Bounds bounds, LaneId lane, QueueTallies* queues,
+            CheckReport* report, size_t entries_max = kEntriesMax)
+      : store_(store),
+        bounds_(bounds),
+        lane_(lane),
+        queues_(queues),
+        report_(report),
+        entries_max_(entries_max) {}
 
   Error Run();
   // Job rows that say a job is dead, all of whose dead letters exist.
@@ -70,7 +75,8 @@ class LaneCheck {
   void Note(const Entry& entry);
   void MakeRoom();
   Error Join(uint64_t from);
-  void JoinOne(uint64_t id, const Entry* entries, size_t count, const Job* job, const keycodec::JobRow* row);
+  void JoinOne(uint64_t id, const Entry* entries, size_t count, const Job* job,
+               const keycodec::JobRow* row);
   void Agree(const Entry& entry, const Job& job, const keycodec::JobRow* row);
   void AgreePlace(const Entry& entry, const Job& job, const keycodec::JobRow* row);
   void AgreeDead(uint64_t id, const Job& job, const keycodec::JobRow& row);
@@ -87,7 +93,7 @@ class LaneCheck {
   const size_t entries_max_;
 
   std::vector<Entry> entries_;
-  uint64_t upper_ = 0;      // ids from here on are left for the next round
+  uint64_t upper_ = 0;       // ids from here on are left for the next round
   bool first_round_ = true;  // counts and complains; later rounds only gather
   uint64_t dead_rows_ = 0;
 };

@@ -1,0 +1,54 @@
+// How the program reads sizes and addresses from its command line.
+#include <gtest/gtest.h>
+
+#include "tools/address.h"
+#include "tools/units.h"
+
+namespace vestq {
+namespace {
+
+TEST(ParseSize, UnitsArePowersOf1024) {
+  EXPECT_EQ(*ParseSize("0"), 0u);
+  EXPECT_EQ(*ParseSize("65536"), 65536u);
+  EXPECT_EQ(*ParseSize("1KiB"), 1024u);
+  EXPECT_EQ(*ParseSize("256M"), uint64_t{256} << 20);
+  EXPECT_EQ(*ParseSize("256MiB"), uint64_t{256} << 20);
+  EXPECT_EQ(*ParseSize("2G"), uint64_t{2} << 30);
+}
+
+TEST(ParseSize, RefusesWhatIsNotASize) {
+  for (const char* text : {"", "-1", "+1", "1.5GiB", "MiB", "1mib", "1 MiB", "1MB", "0x10",
+                           "99999999999999999999", "18446744073709551615KiB"}) {
+    const auto size = ParseSize(text);
+    EXPECT_FALSE(size.ok()) << text;
+    EXPECT_EQ(size.error().code(), ErrorCode::kSyntax) << text;
+  }
+}
+
+TEST(FormatSize, UsesTheLargestUnitThatDividesIt) {
+  EXPECT_EQ(FormatSize(0), "0B");
+  EXPECT_EQ(FormatSize(1000), "1000B");
+  EXPECT_EQ(FormatSize(2048), "2KiB");
+  EXPECT_EQ(FormatSize(uint64_t{256} << 20), "256MiB");
+  EXPECT_EQ(FormatSize(uint64_t{3} << 30), "3GiB");
+  for (const uint64_t size : {uint64_t{1}, uint64_t{1536}, uint64_t{5} << 31}) {
+    EXPECT_EQ(*ParseSize(FormatSize(size)), size);
+  }
+}
+
+TEST(ParseAddress, TakesHostAndPort) {
+  EXPECT_EQ(ParseAddress("127.0.0.1:7733")->ToString(), "127.0.0.1:7733");
+  EXPECT_EQ(ParseAddress("localhost:0")->port, 0);
+  EXPECT_EQ(ParseAddress("[::1]:65535")->host, "::1");
+  EXPECT_EQ(ParseAddress("[::1]:65535")->ToString(), "[::1]:65535");
+}
+
+TEST(ParseAddress, RefusesTheRest) {
+  for (const char* text : {"", ":", "host", "7733", "host:", ":7733", "host:65536", "host:-1",
+                           "host:1x", "::1:7733", "[]:1", "host: 1"}) {
+    EXPECT_FALSE(ParseAddress(text).ok()) << text;
+  }
+}
+
+}  // namespace
+}  // namespace vestq

@@ -1,0 +1,16 @@
+// What the program's exit status means; the same for every sub-command, and part of what scripts
+// rely on.
+#pragma once
+
+namespace vestq {
+
+enum ExitStatus : int {
+  kExitOk = 0,
+  kExitFailed = 1,  // it was tried and did not work: one line on stderr says what and why
+  kExitUsage =
+      2,  // it was not tried: an option is wrong, or does not fit the store; nothing changed
+  kExitEngine =
+      3,  // serve only: a write or sync failed while running; nothing was acknowledged wrongly
+};
+
+}  // namespace vestq

@@ -1,0 +1,202 @@
+// `vestq stats`: the queues of a running daemon, and what INFO says of the daemon itself.
+#include <spdlog/fmt/fmt.h>
+
+#include <CLI/CLI.hpp>
+#include <algorithm>
+#include <cstdio>
+#include <memory>
+#include <nlohmann/json.hpp>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "tools/address.h"
+#include "tools/client.h"
+#include "tools/commands.h"
+#include "tools/exit_status.h"
+
+namespace vestq {
+namespace {
+
+struct Options {
+  std::string queue;
+  bool json = false;
+  std::string server = kDefaultServer;
+};
+
+struct Column {
+  const char* title;
+  const char* field;  // of QUEUE INFO
+};
+constexpr Column kColumns[] = {{"READY", "ready"},       {"SCHEDULED", "scheduled"},
+                               {"LEASED", "leased"},     {"DEAD", "dead"},
+                               {"WAITERS", "waiters"},   {"BYTES", "bytes"},
+                               {"ENQUEUED", "enqueued"}, {"COMPLETED", "completed"},
+                               {"FAILED", "failed"},     {"EXPIRED", "expired"}};
+
+// What INFO says, shown above the table.
+constexpr const char* kShown[] = {
+    "vestq_version", "uptime_in_seconds", "durability",        "cores",        "lanes",
+    "used_memory",   "maxmemory",         "connected_clients", "lease_us_p50", "lease_us_p99"};
+
+using Info = std::vector<std::pair<std::string, std::string>>;
+
+// "key:value" lines; section titles and empty lines are left out.
+Info ParseInfo(std::string_view text) {
+  Info info;
+  while (!text.empty()) {
+    const size_t end = std::min(text.find('\n'), text.size());
+    std::string_view line = text.substr(0, end);
+    text.remove_prefix(std::min(end + 1, text.size()));
+    if (!line.empty() && line.back() == '\r') line.remove_suffix(1);
+    const size_t colon = line.find(':');
+    if (line.empty() || line.front() == '#' || colon == std::string_view::npos) continue;
+    info.emplace_back(line.substr(0, colon), line.substr(colon + 1));
+  }
+  return info;
+}
+
+// All queue names, over as many pages as there are.
+Result<std::vector<std::string>> QueueNames(Client* client) {
+  std::vector<std::string> names;
+  std::string cursor;
+  do {
+    const Result<ReplyPtr> page =
+        cursor.empty() ? client->Call({"QUEUES"}) : client->Call({"QUEUES", "CURSOR", cursor});
+    if (!page.ok()) return page.error();
+    if ((*page)->type != REDIS_REPLY_ARRAY || (*page)->elements != 2 ||
+        (*page)->element[1]->type != REDIS_REPLY_ARRAY) {
+      return Error(ErrorCode::kSyntax, "QUEUES gave another answer than [cursor, [queues]]");
+    }
+    cursor = ReplyText(*(*page)->element[0]);
+    const redisReply& list = *(*page)->element[1];
+    for (size_t i = 0; i < list.elements; ++i) {
+      const redisReply& entry = *list.element[i];
+      const redisReply* name = entry.type == REDIS_REPLY_ARRAY ? FindInMap(entry, "name") : &entry;
+      if (name != nullptr) names.push_back(ReplyText(*name));
+    }
+  } while (cursor != "0" && !cursor.empty());
+  return names;
+}
+
+struct QueueStats {
+  std::string name;
+  std::vector<std::pair<std::string, nlohmann::json>> fields;
+
+  std::string Field(std::string_view field) const {
+    for (const auto& [name_, value] : fields) {
+      if (name_ == field) return value.is_string() ? value.get<std::string>() : value.dump();
+    }
+    return "-";
+  }
+};
+
+Result<QueueStats> ReadQueue(Client* client, const std::string& name) {
+  const Result<ReplyPtr> reply = client->Call({"QUEUE", "INFO", name});
+  if (!reply.ok()) return reply.error();
+  if ((*reply)->type != REDIS_REPLY_ARRAY)
+    return Error(ErrorCode::kNotFound, "there is no queue '" + name + "'");
+  QueueStats stats{name, {}};
+  for (size_t i = 0; i + 1 < (*reply)->elements; i += 2) {
+    const redisReply& value = *(*reply)->element[i + 1];
+    nlohmann::json json = value.type == REDIS_REPLY_INTEGER ? nlohmann::json(value.integer)
+                                                            : nlohmann::json(ReplyText(value));
+    stats.fields.emplace_back(ReplyText(*(*reply)->element[i]), std::move(json));
+  }
+  return stats;
+}
+
+void PrintJson(const Info& info, const std::vector<QueueStats>& queues) {
+  nlohmann::json out;
+  out["server"] = nlohmann::json::object();
+  for (const auto& [key, value] : info) out["server"][key] = value;
+  out["queues"] = nlohmann::json::array();
+  for (const QueueStats& queue : queues) {
+    nlohmann::json object{{"name", queue.name}};
+    for (const auto& [key, value] : queue.fields) object[key] = value;
+    out["queues"].push_back(object);
+  }
+  fmt::print("{}\n", out.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace));
+}
+
+void PrintTable(const std::vector<QueueStats>& queues) {
+  size_t width = 5;
+  for (const QueueStats& queue : queues) width = std::max(width, queue.name.size());
+  fmt::print("{:<{}}", "QUEUE", width);
+  for (const Column& column : kColumns) fmt::print(" {:>10}", column.title);
+  fmt::print("\n");
+  for (const QueueStats& queue : queues) {
+    fmt::print("{:<{}}", queue.name, width);
+    for (const Column& column : kColumns) fmt::print(" {:>10}", queue.Field(column.field));
+    fmt::print("\n");
+  }
+}
+
+void PrintText(const Options& options, const Info& info, const std::vector<QueueStats>& queues) {
+  if (options.queue.empty()) {
+    for (const char* const key : kShown) {
+      const auto found = std::find_if(info.begin(), info.end(),
+                                      [key](const auto& entry) { return entry.first == key; });
+      if (found != info.end()) fmt::print("{:<18} {}\n", key, found->second);
+    }
+    fmt::print("\n");
+  }
+  PrintTable(queues);
+}
+
+Error Stats(const Options& options) {
+  const Result<Address> address = ParseAddress(options.server);
+  if (!address.ok()) return Error(ErrorCode::kRange, "--server: " + address.error().text());
+  Result<Client> client = Client::Connect(*address);
+  if (!client.ok()) return client.error();
+  const Result<ReplyPtr> info = client->Call({"INFO"});
+  if (!info.ok()) return info.error();
+  Result<std::vector<std::string>> names =
+      options.queue.empty() ? QueueNames(&*client) : std::vector<std::string>{options.queue};
+  if (!names.ok()) return names.error();
+  std::vector<QueueStats> queues;
+  for (const std::string& name : *names) {
+    Result<QueueStats> queue = ReadQueue(&*client, name);
+    if (queue.ok()) {
+      queues.push_back(std::move(*queue));
+    } else if (!options.queue.empty()) {  // one of a list may have vanished meanwhile
+      return queue.error();
+    }
+  }
+  if (options.json) {
+    PrintJson(ParseInfo(ReplyText(**info)), queues);
+  } else {
+    PrintText(options, ParseInfo(ReplyText(**info)), queues);
+  }
+  return std::fflush(stdout) == 0 ? Error::Ok() : Error(ErrorCode::kIo, "cannot write to stdout");
+}
+
+constexpr char kHelp[] =
+    "Examples:\n"
+    "  vestq stats\n"
+    "  vestq stats mail --json\n"
+    "\n"
+    "Counts by state are exact; ENQUEUED and what follows it count since the queue was made.\n"
+    "Exit status: 0; 1 the server cannot be reached or knows no such queue; 2 usage.";
+
+}  // namespace
+
+void AddStats(CLI::App* app, Action* action) {
+  auto options = std::make_shared<Options>();
+  CLI::App* stats = app->add_subcommand("stats", "Show the queues of a running daemon");
+  stats->footer(kHelp);
+  stats->add_option("QUEUE", options->queue, "Only this queue");
+  stats->add_flag("--json", options->json, "Print one JSON object: server, queues");
+  stats->add_option("--server", options->server, "Where the daemon listens")->capture_default_str();
+  stats->callback([options, action] {
+    *action = [options]() -> int {
+      const Error error = Stats(*options);
+      if (error.ok()) return kExitOk;
+      fmt::print(stderr, "vestq stats: {}\n", error.text());
+      return error.code() == ErrorCode::kRange ? kExitUsage : kExitFailed;
+    };
+  });
+}
+
+}  // namespace vestq

@@ -1,0 +1,138 @@
+// `vestq work`: runs a command for each job of some queues.
+#include <spdlog/fmt/fmt.h>
+#include <unistd.h>
+
+#include <CLI/CLI.hpp>
+#include <csignal>
+#include <cstdlib>
+#include <memory>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "engine/base/limits.h"
+#include "lease/duration_text.h"
+#include "tools/address.h"
+#include "tools/commands.h"
+#include "tools/exit_status.h"
+#include "tools/worker.h"
+
+namespace vestq {
+namespace {
+
+// Three pipes each; more than this from one process is better served by several.
+constexpr uint32_t kConcurrencyMax = 1000;
+
+struct Options {
+  WorkerOptions worker;
+  std::string server = kDefaultServer;
+};
+
+int Usage(const std::string& text) {
+  fmt::print(stderr, "vestq work: {}\n", text);
+  return kExitUsage;
+}
+
+// Finds the program now, so that a misspelt one does not use up the attempts of every job.
+bool CanExecute(const std::string& program) {
+  if (program.find('/') != std::string::npos) return ::access(program.c_str(), X_OK) == 0;
+  const char* const variable = std::getenv("PATH");
+  std::string_view path = variable == nullptr ? "/bin:/usr/bin" : variable;
+  while (true) {
+    const size_t colon = path.find(':');
+    const std::string folder(path.substr(0, colon));
+    if (::access(((folder.empty() ? "." : folder) + "/" + program).c_str(), X_OK) == 0) return true;
+    if (colon == std::string_view::npos) return false;
+    path.remove_prefix(colon + 1);
+  }
+}
+
+std::string DefaultName() {
+  char host[256] = {};
+  ::gethostname(host, sizeof host - 1);
+  return std::string(host).substr(0, 150) + ":" + std::to_string(::getpid());
+}
+
+int Work(Options* options, const std::vector<std::string>& command) {
+  WorkerOptions& worker = options->worker;
+  if (command.empty())
+    return Usage("after the queues stands `--` and the command: vestq work mail -- ./send-mail");
+  if (!CanExecute(command[0])) return Usage("\"" + command[0] + "\" cannot be executed");
+  if (worker.queues.size() > limits::kQueuesPerLease) {
+    return Usage("at most " + std::to_string(limits::kQueuesPerLease) + " queues");
+  }
+  if (worker.concurrency < 1 || worker.concurrency > kConcurrencyMax) {
+    return Usage("--concurrency must be 1 to " + std::to_string(kConcurrencyMax));
+  }
+  if (!worker.lease.empty()) {
+    const Result<Duration> lease = ParseDuration(worker.lease, "lease");
+    if (!lease.ok()) return Usage("--lease: " + lease.error().text());
+    if (*lease < limits::kLeaseMin || *lease > limits::kLeaseMax) {
+      return Usage("--lease must be " + DurationToText(limits::kLeaseMin) + " to " +
+                   DurationToText(limits::kLeaseMax));
+    }
+  }
+  const Result<Address> address = ParseAddress(options->server);
+  if (!address.ok()) return Usage("--server: " + address.error().text());
+  worker.server = *address;
+  worker.command = command;
+  if (worker.name.empty()) worker.name = DefaultName();
+
+  sigset_t set;
+  sigemptyset(&set);
+  for (const int signal : {SIGTERM, SIGINT, SIGCHLD}) sigaddset(&set, signal);
+  sigprocmask(SIG_BLOCK, &set, nullptr);
+  return Worker(worker).Run();
+}
+
+constexpr char kHelp[] =
+    "The command gets the payload on stdin and the job in its environment: VESTQ_ID, VESTQ_QUEUE, "
+    "VESTQ_SPACE,\n"
+    "VESTQ_ATTEMPT (1 at the first delivery), VESTQ_ATTEMPTS (0: no limit), VESTQ_PRIORITY, "
+    "VESTQ_RECEIPT.\n"
+    "\n"
+    "  exit status 0     the job is completed, once what the command printed is written\n"
+    "  anything else     the job fails, the end of stderr (4 KiB) is its reason; it runs again "
+    "after its back-off\n"
+    "  while it runs     the lease is renewed each third of its length, also after the daemon was "
+    "away\n"
+    "  lease lost        the command's process group is killed: someone else may have the job\n"
+    "  SIGTERM, SIGINT   leases no more, finishes the running jobs, exits 0; a second one kills "
+    "the commands and gives\n"
+    "                    their jobs back, attempts not used\n"
+    "\n"
+    "A job may run twice, if its worker or the machine dies at the wrong moment: let VESTQ_ID tell "
+    "you.\n"
+    "\n"
+    "Examples:\n"
+    "  vestq work mail -- ./send-mail\n"
+    "  vestq work urgent mail --concurrency 8 --lease 2m -- sh -c 'convert - "
+    "\"out/$VESTQ_ID.png\"'\n"
+    "\n"
+    "Exit status: 0 told to stop; 1 the server refused a LEASE, or jobs were left unanswered; 2 "
+    "usage.";
+
+}  // namespace
+
+void AddWork(CLI::App* app, const std::vector<std::string>* command, Action* action) {
+  auto options = std::make_shared<Options>();
+  CLI::App* work = app->add_subcommand(
+      "work", "Run a command for each job: vestq work QUEUE... [options] -- COMMAND...");
+  work->footer(kHelp);
+  work->add_option("QUEUE", options->worker.queues, "Queues, served in this order")->required();
+  work->add_option("--concurrency", options->worker.concurrency, "Commands at a time")
+      ->capture_default_str();
+  work->add_option("--lease", options->worker.lease,
+                   "How long a job is ours without a renewal: 100ms to 7d (the job's)");
+  work->add_option("--worker", options->worker.name,
+                   "Name shown beside the jobs it holds (host:pid)");
+  work->add_option("--server", options->server, "Where the daemon listens")->capture_default_str();
+  work->add_flag("--drain", options->worker.drain, "Exit 0 once nothing is ready and nothing runs");
+  work->add_flag("--verbose", options->worker.verbose,
+                 "Log the start and the end of each job on stderr");
+  work->callback([options, command, action] {
+    *action = [options, command] { return Work(options.get(), *command); };
+  });
+}
+
+}  // namespace vestq

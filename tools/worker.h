@@ -1,0 +1,108 @@
+// The loop of `vestq work`: leases jobs, runs a command for each, renews while it runs, and tells
+// the server how it went.
+//
+// One thread, one poll. Two connections: a waiting LEASE holds up what stands behind it, so it has
+// one of its own; RENEW, COMPLETE, FAIL and RELEASE go over the other. Cost: about a kilobyte and
+// three pipes a running command.
+//
+// WORK-1: a command runs only while its lease is believed to hold: it is killed, with its process
+// group, when a RENEW is
+//   answered LEASELOST.
+// WORK-2: a job is completed only after its command ended with status 0 and what it printed was
+// written. WORK-3: a COMPLETE or FAIL that was sent and not answered (the connection went away) is
+// asked again on the next one,
+//   until it is answered. LEASELOST then means that it had been carried out, or that the lease
+//   ended: which, is not known.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "tools/address.h"
+#include "tools/child.h"
+#include "tools/line_sink.h"
+#include "tools/link.h"
+
+namespace vestq {
+
+struct WorkerOptions {
+  Address server;
+  std::vector<std::string> queues;
+  std::vector<std::string> command;
+  std::string name;
+  std::string lease;  // FOR of each LEASE; empty: the job's or the queue's
+  uint32_t concurrency = 1;
+  bool drain = false;    // leave once there is nothing to lease and nothing runs
+  bool verbose = false;  // a log line for each start and end
+};
+
+class Worker {
+ public:
+  explicit Worker(WorkerOptions options);
+  ~Worker();
+
+  // Until told to stop by SIGTERM or SIGINT (which the caller has blocked, with SIGCHLD). Returns
+  // an exit status. Blocks.
+  int Run();
+
+ private:
+  struct Slot {
+    enum class State : uint8_t { kFree, kRunning, kEnded };
+    State state = State::kFree;
+    uint64_t serial =
+        0;  // of the job that is in it, so that a late answer is not taken for the next one's
+    std::string id;
+    std::string receipt;
+    std::string attempt;
+    Child child;
+    int64_t renew_at_ms = 0;
+    bool renewing = false;  // sent, not answered
+    bool lost = false;      // the lease is over, the command has been killed
+    bool telling = false;   // COMPLETE or FAIL is sent, not answered
+    bool unsure = false;    // it was sent before and not answered
+    int64_t tell_at_ms = 0;
+    uint64_t out_mark = 0;  // output that must be written first (WORK-2)
+    uint64_t err_mark = 0;
+    std::vector<std::string> verdict;  // the command to send
+  };
+
+  void Lease();
+  void OnLeased(const redisReply* reply);
+  void TakeJob(const redisReply& job);
+  void GiveBack(const std::string& id, const std::string& receipt, const char* why);
+  void Renew(Slot* slot, int64_t now_ms);
+  void OnRenewed(Slot* slot, const redisReply* reply);
+  void OnChildren();
+  void OnEnded(Slot* slot);
+  void Tell(Slot* slot, int64_t now_ms);
+  void OnTold(Slot* slot, const redisReply* reply);
+  void Free(Slot* slot);
+  void OnSignal(uint32_t signal);
+  void Stop();
+  void LeaveNow();
+  bool Done(int64_t now_ms);
+  // Does what is due; returns the ms until something else is, -1 for never.
+  int64_t OnTime(int64_t now_ms);
+  void Turn(int64_t timeout_ms);
+  uint32_t FreeSlots() const;
+
+  const WorkerOptions options_;
+  LineSink out_;
+  LineSink err_;
+  std::vector<std::unique_ptr<Slot>> slots_;
+  Link leasing_;
+  Link telling_;
+  int signals_ = -1;
+  uint64_t serial_ = 0;
+  int64_t lease_at_ms_ = 0;  // not before, after FULL
+  bool stopping_ = false;
+  bool leaving_ = false;
+  int64_t leave_by_ms_ = 0;
+  int64_t lease_end_by_ms_ = 0;
+  uint32_t giving_back_ = 0;  // RELEASEs sent, not answered
+  int status_ = 0;
+};
+
+}  // namespace vestq
