@@ -182,7 +182,10 @@ TEST_P(ServerHostile, AClientThatNeverReadsCostsLittle) {
     for (int b = 0; b < 5; ++b) readers.back()->SendRaw(batch);  // 20 x 1,000 x 64 KiB of replies
   }
   for (int i = 0; i < 20; ++i) ExpectServing();
-  EXPECT_LT(ResidentBytes(), before + (size_t{160} << 20));
+#ifndef __SANITIZE_ADDRESS__  // which keeps freed memory
+  RecordProperty("grown_mib", static_cast<int>((ResidentBytes() - before) >> 20));
+  EXPECT_LT(ResidentBytes(), before + (size_t{96} << 20));
+#endif
   // One that reads at last gets all of its answers.
   for (int i = 0; i < 1000; ++i) {
     const Value job = readers[0]->Read();
