@@ -279,7 +279,8 @@ void UringPoller::Close(PollConn* conn) {
 
 void UringPoller::FinishClose(PollConn* conn) {
   if (!conn->closing || conn->receiving || conn->sending || conn->cancels > 0) return;
-  if (conn->released) return;  // closed from inside a call to the handler, which is followed by another look
+  if (conn->released)
+    return;  // closed from inside a call to the handler, which is followed by another look
   conn->released = true;
   closed_.push_back(conn);
 }
