@@ -399,6 +399,7 @@ void Core::Impl::FailEverything() {
 Duration Core::Impl::UntilDue() const {
   MonoTime due = leases_.NextDeadline();
   if (!wait_timers_.empty()) due = std::min(due, wait_timers_.begin()->first.first);
+  if (!retries_.empty()) due = std::min(due, retries_.begin()->first);
   bool wall = false;
   for (const auto& lane : lanes_) {
     const DueScan& engine = lane.due[0];

@@ -72,6 +72,16 @@ Result<std::unique_ptr<Engine>> Engine::Open(const EngineOptions& options) {
     return Error(ErrorCode::kRange,
                  "memory must be at least " + std::to_string(limits::kMemoryMin >> 20) + " MiB");
   }
+  const uint64_t most_leased = options.memory / limits::kMemoryPerLeasedMin;
+  if (options.max_leased > most_leased) {
+    return Error(ErrorCode::kRange, "max-leased must be at most " + std::to_string(most_leased) +
+                                        " with this memory, not " +
+                                        std::to_string(options.max_leased));
+  }
+  if (options.max_leased == 0) {
+    shared.options.max_leased = static_cast<size_t>(std::min<uint64_t>(
+        limits::kMaxLeasedMost, options.memory / limits::kMemoryPerLeased));
+  }
   VESTQ_RETURN_IF_ERROR(impl->OpenStore());
   return std::unique_ptr<Engine>(new Engine(std::move(impl)));
 }

@@ -4,6 +4,7 @@
 #include <netdb.h>
 #include <netinet/in.h>
 #include <sys/socket.h>
+#include <time.h>
 #include <unistd.h>
 
 #include <cerrno>
@@ -14,6 +15,9 @@ namespace vestq {
 namespace {
 
 constexpr int kBacklog = 4096;
+// How long a busy address is tried again: about a second.
+constexpr int kAddressTries = 20;
+constexpr int64_t kAddressPauseMs = 50;
 
 Error BadAddress(std::string_view address, std::string_view why) {
   return Error(ErrorCode::kSyntax,
@@ -88,6 +92,16 @@ std::string NameOf(int fd, NameFunction function) {
   return Format(storage, &port, &loopback);
 }
 
+// A process that was killed gives its address up a moment later: io_uring closes its sockets after it.
+int BindAndListen(int fd, const addrinfo& a) {
+  for (int tries = 0;; ++tries) {
+    if (bind(fd, a.ai_addr, a.ai_addrlen) == 0 && listen(fd, kBacklog) == 0) return 0;
+    if (errno != EADDRINUSE || tries == kAddressTries) return -1;
+    const timespec pause{0, kAddressPauseMs * 1'000'000};
+    nanosleep(&pause, nullptr);
+  }
+}
+
 }  // namespace
 
 Result<BoundSocket> ListenOn(std::string_view address) {
@@ -115,7 +129,7 @@ Result<BoundSocket> ListenOn(std::string_view address) {
     const int on = 1;
     setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &on, sizeof on);
     if (a->ai_family == AF_INET6) setsockopt(fd, IPPROTO_IPV6, IPV6_V6ONLY, &on, sizeof on);
-    if (bind(fd, a->ai_addr, a->ai_addrlen) != 0 || listen(fd, kBacklog) != 0) {
+    if (BindAndListen(fd, *a) != 0) {
       error = Failed(address, "cannot listen", errno);
       close(fd);
       fd = -1;

@@ -10,9 +10,11 @@
 
 #include <CLI/CLI.hpp>
 #include <algorithm>
+#include <cerrno>
 #include <csignal>
 #include <cstdint>
 #include <cstdio>
+#include <cstring>
 #include <memory>
 #include <string>
 #include <string_view>
@@ -35,6 +37,9 @@ namespace {
 constexpr suseconds_t kCloseMicroseconds = 850'000;
 // Of it, for what is under way to be answered.
 constexpr Duration kAnswerGrace = Milliseconds(300);
+// How long a port may still belong to a daemon that was killed: a second.
+constexpr int kProbeTries = 50;
+constexpr int kProbePauseMs = 20;
 
 struct Options {
   std::string data = "./vestq-data";
@@ -44,7 +49,7 @@ struct Options {
   std::string durability = "sync";
   std::string io = "auto";
   uint32_t lanes = 0;
-  size_t max_leased = limits::kMaxLeasedDefault;
+  size_t max_leased = 0;  // 0: by memory
   bool accept_data_loss = false;
 };
 
@@ -103,7 +108,6 @@ Error ParseEngine(const Options& options, EngineOptions* engine) {
                                         " is more than --lanes " + std::to_string(options.lanes) +
                                         ": a core without a lane has nothing to do");
   }
-  if (options.max_leased == 0) return Error(ErrorCode::kRange, "--max-leased must be at least 1");
   engine->lanes = static_cast<uint16_t>(options.lanes);
   engine->max_leased = options.max_leased;
   engine->accept_data_loss = options.accept_data_loss;
@@ -142,12 +146,19 @@ uint16_t UsableCores() {
 }
 
 // Listens for a moment, so that an address that cannot be had is told before a data directory is
-// made or opened.
+// made or opened. A port in use is asked for again for a while: the kernel closes the sockets of a
+// killed daemon's io_uring only some time after the process is gone, and a supervisor is quicker.
 Error ProbeAddress(const std::string& address) {
-  const Result<BoundSocket> bound = ListenOn(address);
-  if (!bound.ok()) return bound.error();
-  ::close(bound->fd);
-  return Error::Ok();
+  for (int tries = kProbeTries;; --tries) {
+    const Result<BoundSocket> bound = ListenOn(address);
+    if (bound.ok()) {
+      ::close(bound->fd);
+      return Error::Ok();
+    }
+    const bool in_use = bound.error().text().find(std::strerror(EADDRINUSE)) != std::string::npos;
+    if (!in_use || tries == 0) return bound.error();
+    ::poll(nullptr, 0, kProbePauseMs);
+  }
 }
 
 Result<std::unique_ptr<Engine>> OpenEngine(const Options& options, EngineOptions engine) {
@@ -345,8 +356,9 @@ void AddServe(CLI::App* app, Action* action) {
       ->add_option("--lanes", options->lanes,
                    "Slices of the key space, fixed when the store is made (16)")
       ->check(CLI::PositiveNumber);
-  serve->add_option("--max-leased", options->max_leased, "Leases in flight at most")
-      ->capture_default_str()
+  serve
+      ->add_option("--max-leased", options->max_leased,
+                   "Leases in flight at most (one for each KiB of --memory)")
       ->check(CLI::PositiveNumber);
   serve->add_flag("--accept-data-loss", options->accept_data_loss,
                   "Open although the log check found acknowledged changes missing");

@@ -36,8 +36,8 @@ using Ticket = StrongId<struct TicketTag, uint64_t>;
 // RocksDB sequence number.
 using Sequence = StrongId<struct SequenceTag, uint64_t>;
 
-// One claim of one job: `epoch` counts the starts of the store, `claim` the claims of a core since (with the core in
-// its low bits), so that no two claims ever share a fence, and a later claim of a job has a greater one (LEASE-2).
+// One claim of one job: `epoch` counts the starts of the store, `claim` the claims of the owning core since. A job stays
+// with its owner for a run, so no two claims of one job share a fence, and a later one has the greater (LEASE-2).
 struct Fence {
   uint32_t epoch = 0;
   uint64_t claim = 0;

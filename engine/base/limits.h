@@ -37,7 +37,10 @@ inline constexpr size_t kBackoffListMax = 64;
 inline constexpr size_t kQueuesPerLease = 64;
 inline constexpr uint32_t kLeaseCountMax = 1000;
 inline constexpr size_t kLeaseReplyBytes = size_t{8} << 20;
-inline constexpr size_t kMaxLeasedDefault = 1'000'000;  // about 150 bytes each in the lease table
+inline constexpr size_t kMaxLeasedMost = 1'000'000;
+// A lease takes about 170 bytes of memory: by default leases take up to a sixth of the budget, at most a third.
+inline constexpr uint64_t kMemoryPerLeased = 1024;
+inline constexpr uint64_t kMemoryPerLeasedMin = 512;
 
 // --- Engine ---
 inline constexpr uint16_t kLanesDefault = 16;

@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include <atomic>
+#include <cstdlib>
 #include <chrono>
 #include <cstdint>
 #include <semaphore>
@@ -58,12 +59,10 @@ class Meeting {
 
 // GATE-1 as a litmus test: in each round both sides run once against each other; lost is a round in
 // which the sleeper would sleep and the giver would not wake it.
-TEST(SleepGate, LitmusLosesNoWakeUpInTwoMillionRounds) {
-#ifdef __SANITIZE_THREAD__
-  constexpr uint64_t kRounds = 200'000;  // it looks for races here; the timing is not the product's
-#else
-  constexpr uint64_t kRounds = 2'000'000;
-#endif
+TEST(SleepGate, LitmusLosesNoWakeUp) {
+  // Without the fences about one round in eight loses its wake-up. More rounds: VESTQ_LITMUS_ROUNDS.
+  const char* const wanted = std::getenv("VESTQ_LITMUS_ROUNDS");
+  const uint64_t kRounds = wanted != nullptr ? std::strtoull(wanted, nullptr, 10) : 200'000;
   SleepGate gate;
   alignas(128) std::atomic<uint64_t> published{0};
   Meeting start, end;

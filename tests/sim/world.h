@@ -38,7 +38,7 @@ struct WorldOptions {
   uint16_t lanes = 4;
   uint64_t memory = uint64_t{32} << 20;
   Durability durability = Durability::kSync;
-  size_t max_leased = limits::kMaxLeasedDefault;
+  size_t max_leased = 0;
   bool plant_answer_before_sync = false;
 };
 
