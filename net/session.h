@@ -7,12 +7,12 @@
 //
 // Invariants:
 //  SESSION-1  Replies leave in command order. A command that is not a job operation runs when all
-//  before it are answered. SESSION-2  What a client can make us hold is bounded (SessionLimits):
-//  parsing stops at the soft limits, reading stops
-//             when parsing has, and the hard ones close the connection.
+//             before it are answered.
+//  SESSION-2  What a client can make us hold is bounded (SessionLimits): parsing stops at the soft
+//             limits, reading stops when parsing has, and the hard ones close the connection.
 //  SESSION-3  A lease whose reply was not wholly taken by the kernel is given back, its attempt
-//  unused. SESSION-4  The object lives until its last request is done and the poller has let go of
-//  it.
+//             unused.
+//  SESSION-4  The object lives until its last request is done and the poller has let go of it.
 #pragma once
 
 #include <cstdint>

@@ -4,14 +4,18 @@
 // model knows what may come next, and a run ends with the sentence that is broken, or with none:
 //
 //   SIM-1  nothing is lost: a job whose ENQUEUE was answered is delivered, completed, cancelled or
-//   dead in the end SIM-2  nothing is invented: what is delivered was enqueued, byte for byte,
-//   under the id that was answered SIM-3  no second valid lease: a job is not delivered while an
-//   earlier lease certainly holds SIM-4  done is done: a job whose COMPLETE or CANCEL was answered
-//   is never delivered again, across any crash SIM-5  a receipt whose job was delivered again, or
-//   whose lease is over, is refused SIM-6  attempts: no job is delivered more often than its
-//   attempts allow SIM-7  not before its time: a delayed job is not delivered early SIM-8  at rest
-//   and after every crash the offline check finds nothing, and everything drains FAMILY-1 of
-//   engine/batch.h holds for every batch that is written
+//          dead in the end
+//   SIM-2  nothing is invented: what is delivered was enqueued, byte for byte, under the id that
+//          was answered
+//   SIM-3  no second valid lease: a job is not delivered while an earlier lease certainly holds
+//   SIM-4  done is done: a job whose COMPLETE or CANCEL was answered is never delivered again,
+//          across any crash
+//   SIM-5  a receipt whose job was delivered again, or whose lease is over, is refused
+//   SIM-6  attempts: no job is delivered more often than its attempts allow
+//   SIM-7  not before its time: a delayed job is not delivered early
+//   SIM-8  at rest and after every crash the offline check finds nothing, and everything drains
+//
+// FAMILY-1 of engine/batch.h is checked for every batch that is written.
 //
 // First with faults, then without: everything must drain (SIM-8). One seed is one history.
 #pragma once
