@@ -13,6 +13,7 @@
 #include "engine/wal_vouch.h"
 #include "rocksdb/db.h"
 #include "rocksdb/env.h"
+#include "rocksdb/version.h"
 #include "rocksdb/write_batch.h"
 
 namespace vestq {
@@ -151,7 +152,11 @@ Result<Store::WriteOutcome> Store::Write(std::string* rep) {
   rocksdb::WriteOptions options;
   options.no_slowdown = true;
   const rocksdb::Status s = impl_->db()->Write(options, &batch);
+#if ROCKSDB_MAJOR >= 8
   *rep = batch.Release();
+#else  // VESTQ_ROCKSDB=system
+  *rep = batch.Data();
+#endif
   impl_->writing.store(false, std::memory_order_release);
   if (s.ok()) [[likely]]
     return WriteOutcome::kWritten;

@@ -9,6 +9,7 @@
 #include "engine/store_options.h"
 #include "engine/store_status.h"
 #include "engine/wal_check.h"
+#include "rocksdb/version.h"
 #include "rocksdb/wal_filter.h"
 
 namespace vestq {
@@ -64,7 +65,9 @@ Result<Manifest> ReadManifest(const DataDirectory& directory, const StoreOptions
   // Damage in the logs is ours to judge.
   db_options.wal_recovery_mode = rocksdb::WALRecoveryMode::kSkipAnyCorruptedRecords;
   db_options.create_if_missing = false;
+#if ROCKSDB_MAJOR >= 8
   db_options.track_and_verify_wals_in_manifest = true;
+#endif
   db_options.info_log = MakeLogger(nullptr);  // it would speak of every log that it does not replay
   std::vector<std::string> names;
   const std::string what = "cannot open the store in \"" + directory.path() + "\"";

@@ -9,6 +9,7 @@
 #include "rocksdb/listener.h"
 #include "rocksdb/slice_transform.h"
 #include "rocksdb/table.h"
+#include "rocksdb/version.h"
 
 namespace vestq {
 namespace {
@@ -160,7 +161,9 @@ rocksdb::DBOptions MakeDbOptions(const StoreOptions& options) {
   // a missing first log would leave no trace in the others.
   o.wal_recovery_mode = rocksdb::WALRecoveryMode::kPointInTimeRecovery;
   // Opening read-only with this off crashes RocksDB 9.10 when the MANIFEST tracks any.
+#if ROCKSDB_MAJOR >= 8
   o.track_and_verify_wals_in_manifest = options.read_only || !options.accept_data_loss;
+#endif  // before 7.10 SyncWAL could record a log that is gone, and the store would not open again
   o.avoid_flush_during_recovery =
       true;  // opens on a full disk; also keeps put and single-delete together
   o.avoid_flush_during_shutdown = true;  // the log has it all; a flush would only split pairs
