@@ -150,6 +150,10 @@ class Worker:
                 done += match.group(3) == "completed"
         return bool(piece), done
 
+    def read_all(self):
+        """Takes what is in the pipe now."""
+        while select.select([self.process.stderr], [], [], 0)[0] and self.read()[0]:
+            pass
 
     def busy(self):
         """Its log says that all its slots run a command."""
@@ -200,8 +204,14 @@ class MainJob:
 
     def kill_worker(self):
         worker = self.workers[0]
-        while not worker.busy():  # so that it dies with a job in its hands
+        # It is to die with jobs in its hands: stopped first, so that what its log says stays true.
+        worker.process.send_signal(signal.SIGSTOP)
+        worker.read_all()
+        while not worker.busy():
+            worker.process.send_signal(signal.SIGCONT)
             self.work_until(self.completed + 1)
+            worker.process.send_signal(signal.SIGSTOP)
+            worker.read_all()
         worker.process.kill()
         worker.process.wait()
         worker.killed = True
@@ -311,6 +321,7 @@ class MainJob:
 
 def main():
     began = time.monotonic()
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))  # so that mounts and processes do not stay behind
     folder = tempfile.mkdtemp(prefix="vestq-main-job-")
     job = MainJob(folder)
     try:

@@ -124,6 +124,12 @@ def tree_hash(folder):
     return digest.hexdigest()
 
 
+def sockets_on(port):
+    """Lines of /proc/net/tcp for a port of this machine: who else has it."""
+    with open("/proc/net/tcp", encoding="ascii") as file:
+        return [line.split()[1:4] for line in file if f":{port:04X} " in line]
+
+
 class Daemon:
     """`vestq serve` on a data directory, its log in a file beside it."""
 
@@ -145,7 +151,8 @@ class Daemon:
         line = read_line(self.process.stdout)
         if line != f"listening resp {self.address}":
             status, _ = self.end()
-            raise RuntimeError(f"the daemon did not start (status {status}, {line!r}): {self.log_text()}")
+            raise RuntimeError(f"the daemon did not start (status {status}, {line!r}): {self.log_text()}"
+                               f"sockets on its port: {sockets_on(self.port)}")
 
     @property
     def address(self):
