@@ -71,7 +71,8 @@ void Syncer::Loop() {
       wake_.wait_until(lock, last_sync + options_.interval,
                        [this] { return stop_.load(std::memory_order_acquire); });
       asleep_.store(false, std::memory_order_relaxed);
-      work_.store(false, std::memory_order_relaxed);
+      // Not a plain store: what was written before the word that this takes must be seen by SyncOnce.
+      work_.exchange(false, std::memory_order_acquire);
     }
     while (queue_->SyncOnce() && options_.mode == Mode::kSync) {
     }

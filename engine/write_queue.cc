@@ -1,5 +1,6 @@
 #include "engine/write_queue.h"
 
+#include <chrono>
 #include <mutex>
 #include <thread>
 #include <utility>
@@ -62,7 +63,8 @@ Ticket WriteQueue::Submit(Batch* batch) {
       batch->Clear();
       return Ticket(ticket);
     }
-    if (Drain()) std::this_thread::yield();
+    Drain();
+    std::this_thread::yield();
   }
   std::swap(slot.batch, *batch);
   slot.ready.store(ticket, std::memory_order_release);
@@ -190,7 +192,9 @@ bool WriteQueue::VouchIdle() {
     vouched = outcome.ok() && *outcome == Store::WriteOutcome::kWritten;
   }
   token_.store(false, std::memory_order_release);
-  Drain();  // for a submitter that found the token taken; as in Drain, with its fence
+  // For a submitter that found the token taken; as in Drain, with its fence. It has left the rest to
+  // this thread, so RocksDB's being busy is waited for here.
+  while (Drain()) std::this_thread::sleep_for(std::chrono::milliseconds(1));
   if (!vouched || failed()) return false;
   state_->idle_vouched = durable;
   CHECK(!state_->syncing.exchange(true, std::memory_order_acquire), "WRITE-3: exactly one syncer");

@@ -46,7 +46,8 @@ class SleepGate {
   // work, the gate is as before.
   template <typename HasWork>
   [[nodiscard]] bool PrepareSleep(HasWork&& has_work) {
-    sleeping_.store(true, std::memory_order_relaxed);
+    // Release: a giver that wakes sees how the sleeper wants to be woken.
+    sleeping_.store(true, std::memory_order_release);
     internal::StoreLoadFence();
     if (!has_work()) return true;
     sleeping_.store(false, std::memory_order_relaxed);
