@@ -7,11 +7,13 @@
 
 namespace vestq {
 
-Error ReadRecords(const Store& store, LaneId lane, uint64_t bytes, std::vector<ReadyJob>* jobs) {
+Error ReadRecords(const Store& store, LaneId lane, uint64_t bytes, Missing missing,
+                  std::vector<ReadyJob>* jobs) {
   std::vector<std::string> keys, values;
   std::vector<bool> found;
   uint64_t read = 0;
-  size_t chunk = 4;  // grows while the records are small, so that large ones overshoot little
+  // Grows while the records are small, so that large ones overshoot little.
+  size_t chunk = bytes < 4096 ? 1 : 4;
   for (size_t i = 0; i < jobs->size() && (i == 0 || read < bytes);) {
     const size_t end = std::min(jobs->size(), i + chunk);
     keys.clear();
@@ -22,6 +24,7 @@ Error ReadRecords(const Store& store, LaneId lane, uint64_t bytes, std::vector<R
     VESTQ_RETURN_IF_ERROR(store.MultiGet(Family::kJob, keys, &values, &found));
     for (size_t k = i; k < end; ++k) {
       if (!found[k - i]) {
+        if (missing == Missing::kIsLeftOut) continue;
         return Error(ErrorCode::kCorruption, "job " + std::to_string((*jobs)[k].rank.id.value()) +
                                                  " has a key but no record (JOB-2)");
       }
@@ -60,7 +63,10 @@ Error RefillTask::Run(const Store& store) {
   VESTQ_RETURN_IF_ERROR(it->error());
   reached_end = !it->Valid();
   it.reset();
-  return jobs.empty() ? Error::Ok() : ReadRecords(store, lane, max_bytes, &jobs);
+  // The records are read later than the keys: a job that was cancelled in between has none. Its owner
+  // knows (ReadyWindow records it); one that is missing for no reason is found when its turn comes.
+  return jobs.empty() ? Error::Ok()
+                      : ReadRecords(store, lane, max_bytes, Missing::kIsLeftOut, &jobs);
 }
 
 Error DiscoveryTask::Run(const Store& store) {

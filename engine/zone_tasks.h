@@ -16,8 +16,11 @@
 namespace vestq {
 
 // Records for jobs whose keys are known, at most about `bytes` of them, at least one. records[i] is
-// null where it was not read.
-Error ReadRecords(const Store& store, LaneId lane, uint64_t bytes, std::vector<ReadyJob>* jobs);
+// null where it was not read. A job without a record is kCorruption (JOB-2), or left out where it may
+// have been cancelled since its key was seen.
+enum class Missing : uint8_t { kIsCorrupt, kIsLeftOut };
+Error ReadRecords(const Store& store, LaneId lane, uint64_t bytes, Missing missing,
+                  std::vector<ReadyJob>* jobs);
 
 // The next ready jobs of a zone after a rank, with records for the first of them.
 class RefillTask : public ReadTask {
@@ -37,7 +40,9 @@ class RefillTask : public ReadTask {
 // Records for the first jobs of a window.
 class FetchTask : public ReadTask {
  public:
-  Error Run(const Store& store) override { return ReadRecords(store, lane, max_bytes, &jobs); }
+  Error Run(const Store& store) override {
+    return ReadRecords(store, lane, max_bytes, Missing::kIsCorrupt, &jobs);
+  }
 
   LaneId lane;
   uint64_t max_bytes = 0;
