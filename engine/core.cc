@@ -102,6 +102,12 @@ void Core::Impl::Start(Request* request) {
   request->stage = 0;
   request->executed = false;
   request->next = nullptr;
+  if (request->kind == RequestKind::kLease) {
+    // Not when it is carried out: it may be abandoned while its stream holds it back.
+    auto* const lease = static_cast<LeaseRequest*>(request);
+    lease->abandoned = false;
+    lease->waiting = false;
+  }
   Stream* const stream = request->stream;
   if (stream != nullptr) {
     (stream->head == nullptr ? stream->head : stream->tail->next) = request;
@@ -113,11 +119,14 @@ void Core::Impl::Start(Request* request) {
 }
 
 void Core::Impl::PumpStream(Stream* stream) {
+  // What is carried out at once comes back here (Executed): the loop below goes on, not a deeper one.
+  if (stream->pumping) return;
+  stream->pumping = true;
   while (stream->head != nullptr) {
     Request* const request = stream->head;
     const bool exclusive = Exclusive(request->kind);
     const CoreId target = exclusive ? kNoCore : Target(*shared_, *request, id_);
-    if (stream->running > 0 && (exclusive || stream->owner != target)) return;
+    if (stream->running > 0 && (exclusive || stream->owner != target)) break;
     stream->head = request->next;
     if (stream->head == nullptr) stream->tail = nullptr;
     request->next = nullptr;
@@ -125,6 +134,7 @@ void Core::Impl::PumpStream(Stream* stream) {
     ++stream->running;
     Dispatch(request);
   }
+  stream->pumping = false;
 }
 
 void Core::Impl::DropStream(Stream* stream) {
@@ -294,7 +304,8 @@ void Core::Impl::SubmitTurn() {
     next_lane_ = (next_lane_ + 1) % lanes_.size();
   }
   for (Request* request : executed_) {
-    request->ticket = std::max(request->ticket, request->error.ok() ? last_ticket_ : Ticket(0));
+    // A refusal shows the store's state as well: a lost lease may rest on a COMPLETE not yet durable.
+    request->ticket = std::max(request->ticket, last_ticket_);
     if (request->origin == id_) {
       awaiting_.push_back(request);
     } else {
@@ -318,6 +329,7 @@ void Core::Impl::SubmitTurn() {
 bool Core::Impl::CompleteAnswers() {
   for (Request* request : refused_) answers_.push_back(request);
   refused_.clear();
+  first_awaited_ = Ticket(UINT64_MAX);
   if (!awaiting_.empty()) {
     const bool failed = shared_->writes->failed();
     const Ticket answerable = shared_->Answerable();
@@ -329,12 +341,10 @@ bool Core::Impl::CompleteAnswers() {
       if (request->ticket <= answerable) {  // CORE-2
         answers_.push_back(request);
       } else if (failed) {
-        request->error = Error(ErrorCode::kNotDurable, "the write's outcome is unknown: " +
-                                                           shared_->writes->failure().text());
+        SetFailure(request);
         answers_.push_back(request);
       } else {
-        // Tickets of this core's own requests rise: once one waits, only strays behind it can be
-        // ready.
+        first_awaited_ = std::min(first_awaited_, request->ticket);
         awaiting_[kept++] = request;
       }
     }
@@ -353,21 +363,19 @@ void Core::Impl::FailEverything() {
   // The batch of this turn was never submitted, what rests on it is unknown to the store.
   batch_.Clear();
   dirty_.clear();
-  reads_.clear();
-  const Error failure(ErrorCode::kNotDurable,
-                      "the write's outcome is unknown: " + shared_->writes->failure().text());
   HandleMessages();
   HandleReads();
-  for (Request* request : executed_) {
-    if (request->error.ok()) request->error = failure;
-    request->ticket = Ticket(0);
-    if (request->origin == id_) {
-      awaiting_.push_back(request);
-    } else {
-      Send(request->origin, Message{Message::Kind::kExecuted, request, nullptr});
+  // Reads that were not handed to the readers yet come to an end as those with the readers do:
+  // somebody's answer hangs on each.
+  while (!reads_.empty()) {
+    const auto reads = std::exchange(reads_, {});
+    for (auto& task : reads) {
+      task->error = shared_->writes->failure();
+      task->finish(task.get());
     }
   }
-  executed_.clear();
+  for (Request* request : executed_) SetFailure(request);
+  SendExecuted();
   while (!wait_timers_.empty() || !waiting_.empty()) {
     LeaseRequest* const request =
         waiting_.empty() ? wait_timers_.begin()->second : waiting_.begin()->second;
@@ -380,10 +388,23 @@ void Core::Impl::FailEverything() {
     auto parked = std::move(queue->parked);
     queue->parked.clear();
     for (auto& [request, local] : parked) {
-      request->error = failure;
+      SetFailure(request);
       Executed(request);
     }
   }
+  SendExecuted();
+  FlushOutbox();
+}
+
+// What may have been carried out has an unknown outcome; what was refused unseen keeps its refusal.
+void Core::Impl::SetFailure(Request* request) const {
+  if (request->error.code() == ErrorCode::kShutdown) return;
+  request->error = Error(ErrorCode::kNotDurable,
+                         "the write's outcome is unknown: " + shared_->writes->failure().text());
+}
+
+// After a failure: what was carried out goes back without waiting for a ticket.
+void Core::Impl::SendExecuted() {
   for (Request* request : executed_) {
     request->ticket = Ticket(0);
     if (request->origin == id_) {
@@ -393,7 +414,6 @@ void Core::Impl::FailEverything() {
     }
   }
   executed_.clear();
-  FlushOutbox();
 }
 
 Duration Core::Impl::UntilDue() const {
@@ -425,8 +445,9 @@ bool Core::Impl::PrepareSleep() {
       if (from != id_.value() && !shared_->Ring(CoreId(from), id_).EmptyApprox()) return true;
     }
     if (shared_->reads->HasResults(id_)) return true;
-    if (shared_->writes->failed() && !awaiting_.empty()) return true;
-    return !awaiting_.empty() && awaiting_.front()->ticket <= shared_->Answerable();
+    if (shared_->writes->failed() && (!awaiting_.empty() || !waiting_.empty())) return true;
+    // Not the front's: a request back from another core may rest on an older batch.
+    return !awaiting_.empty() && first_awaited_ <= shared_->Answerable();
   });
 }
 

@@ -34,11 +34,12 @@ class Core {
   void Start(Request* request);
 
   // The stream's caller has gone: requests still held back are done with kShutdown and never
-  // carried out; those under way are done as usual; a waiting LEASE of it is abandoned.
+  // carried out; those under way are done as usual, a waiting LEASE when the caller abandons it.
   void DropStream(Stream* stream);
 
   // Ends a waiting LEASE (the client has gone, or was unblocked): `done` comes with no jobs, or
-  // with jobs when it was too late. Does nothing for one that is done.
+  // with jobs when it was too late. One that its stream still holds back takes nothing when its turn
+  // comes. Does nothing for one that is done.
   void Abandon(LeaseRequest* request);
 
   // One round: messages, results of reads, due times, then submits the batch and completes what can

@@ -129,6 +129,8 @@ class Core::Impl {
   void SubmitTurn();
   bool CompleteAnswers();
   void FailEverything();
+  void SetFailure(Request* request) const;
+  void SendExecuted();
   MonoTime now();
 
   // queues
@@ -142,6 +144,7 @@ class Core::Impl {
   void SpaceChanged(SpaceState* space);
   void MaybeForget(SpaceState* space);
   void PublishHead(CoreQueue* queue);
+  void AlignTags(CoreQueue* queue);
   void CatchUp(CoreQueue* queue);
   void MarkNotify(CoreQueue* queue);
 
@@ -173,6 +176,7 @@ class Core::Impl {
   void ServeWaiters();
   void TellOthers();
   void WakeOne(QueueRecord* record);
+  void PassOnWake(QueueRecord* record);
   void UnparkLeases(CoreQueue* queue);
   void ExpireWaits();
   void Abandon(LeaseRequest* request);
@@ -212,6 +216,7 @@ class Core::Impl {
   void FinishDiscovery(LaneState* lane, DiscoveryTask* task);
   void FinishDueScan(LaneState* lane, DueTask* task);
   void Thaw(SpaceState* space);
+  uint64_t RoomForRecords() const;
   void ReadFailed(CoreQueue* queue, SpaceState* space, const Error& error);
   bool VestDue();
   void NoteScheduled(LaneState* lane, keycodec::Clock clock, int64_t time_ms);
@@ -230,6 +235,7 @@ class Core::Impl {
   std::string key_, value_;         // scratch
   std::vector<Request*> executed_;  // this turn, waiting for its ticket
   std::deque<Request*> awaiting_;   // answered once their ticket is durable
+  Ticket first_awaited_;            // the least of theirs
   std::vector<Request*> answers_;
   std::vector<Request*> refused_;  // answered without having been carried out
   std::vector<CoreQueue*> dirty_;  // counters changed this turn
@@ -257,6 +263,7 @@ class Core::Impl {
 
   // Waiting LEASEs that started here.
   uint64_t wait_counter_ = 0;
+  int serving_ = 0;                            // how deep in ServeWaiters
   std::map<uint64_t, LeaseRequest*> waiting_;  // all of them, by wait order
   std::map<std::pair<MonoTime, uint64_t>, LeaseRequest*> wait_timers_;
 

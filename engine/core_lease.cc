@@ -6,6 +6,13 @@
 #include "lanes/published_head.h"
 
 namespace vestq {
+namespace {
+// Spaces of a queue on a core that are read at once for LEASEs. Enough to keep the readers busy.
+constexpr size_t kColdSpacesMax = 16;
+// LEASEs behind a waiter in its stream may serve waiters in turn: bounded by the stack, the rest
+// keep their marks for the next turn.
+constexpr int kServeDepthMax = 8;
+}  // namespace
 
 // --- The request's way over queues and cores (its origin) ---
 
@@ -18,9 +25,8 @@ void Core::Impl::StartLease(LeaseRequest* request) {
   request->reply_bytes = 0;
   request->tried.clear();
   request->records.clear();
-  request->waiting = false;
-  request->abandoned = false;
   request->wait_order = 0;
+  if (request->abandoned) return FinishLease(request);
   for (const std::string& name : request->queues) {
     const Result<QueueRecord*> record = RecordOf(name);
     if (!record.ok()) {
@@ -43,7 +49,13 @@ CoreId Core::Impl::BestCore(const QueueRecord& record, const LeaseRequest& reque
   for (uint16_t i = 0; i < shared_->cores; ++i) {
     if (std::find(request.tried.begin(), request.tried.end(), CoreId(i)) != request.tried.end())
       continue;
-    const uint64_t head = record.slots[i].head.load(std::memory_order_acquire);
+    const QueueSlot& slot = record.slots[i];
+    const bool tagged = slot.tagged.load(std::memory_order_acquire);
+    uint64_t head = slot.head.load(std::memory_order_acquire);
+    // Its head is of the form from before the queue had spaces and compares with none: asking it
+    // makes it anew.
+    if (!tagged && head < kUnknownHead && record.has_spaces.load(std::memory_order_relaxed))
+      head = 0;
     // Equal heads go to the nearest, which is here.
     if (head < best || (head == best && head != kNoHead && CoreId(i) == id_)) {
       best = head;
@@ -94,6 +106,7 @@ void Core::Impl::ContinueLease(LeaseRequest* request) {
           request->under_way = true;
           return;
         }
+        if (!request->error.ok()) return FinishLease(request);
       } else {
         request->under_way = true;
         return Send(core, Message{Message::Kind::kLease, request, record});
@@ -118,7 +131,11 @@ void Core::Impl::FinishLease(LeaseRequest* request) {
       // behind it.
       for (QueueRecord* record : request->records) {
         CoreQueue* const queue = QueueHere(record);
-        if (!queue->waiters.empty()) MarkNotify(queue);
+        if (!queue->waiters.empty()) {
+          MarkNotify(queue);
+        } else {
+          PassOnWake(record);
+        }
       }
     }
   }
@@ -145,7 +162,10 @@ Core::Impl::LeaseStep Core::Impl::LeaseHere(CoreQueue* queue, LeaseRequest* requ
     LaneZone* zone = nullptr;
     SpaceState* const space = PickSpace(queue, &zone);
     if (space == nullptr) {
-      if (queue->cold_spaces == 0 && !StillHidden(queue)) break;
+      if (queue->cold_spaces == 0 && !StillHidden(queue)) {
+        PublishHead(queue);  // what sent the LEASE here is out of date
+        break;
+      }
       queue->parked.emplace_back(request, local);
       return LeaseStep::kParked;
     }
@@ -160,7 +180,8 @@ Core::Impl::LeaseStep Core::Impl::LeaseHere(CoreQueue* queue, LeaseRequest* requ
 }
 
 // The space whose turn it is, and its first job, in memory with its record. Spaces whose next job
-// must be read first are set aside (and read) meanwhile.
+// must be read first are set aside (and read) meanwhile, a few at a time: after a start thousands may
+// have to be, and each read brings jobs into memory.
 SpaceState* Core::Impl::PickSpace(CoreQueue* queue, LaneZone** zone) {
   while (!queue->fair.empty()) {
     auto* const space = static_cast<SpaceState*>(queue->fair.TopOwner());
@@ -186,6 +207,7 @@ SpaceState* Core::Impl::PickSpace(CoreQueue* queue, LaneZone** zone) {
       *zone = best;
       return space;
     }
+    DCHECK(cold, "an active space has work");
     queue->fair.Deactivate(space->fair);
     space->active = false;
     if (cold) {
@@ -193,6 +215,7 @@ SpaceState* Core::Impl::PickSpace(CoreQueue* queue, LaneZone** zone) {
       ++queue->cold_spaces;
     }
     PublishHead(queue);
+    if (queue->cold_spaces >= kColdSpacesMax) break;
   }
   return nullptr;
 }
@@ -296,6 +319,7 @@ void Core::Impl::UnparkLeases(CoreQueue* queue) {
   queue->parked.clear();
   for (auto& [request, local] : parked) {
     auto* const lease = static_cast<LeaseRequest*>(request);
+    now_stale_ = true;  // LEASE-5
     if (LeaseHere(queue, lease, local) == LeaseStep::kParked) continue;
     if (local) {
       ContinueLease(lease);
@@ -353,6 +377,8 @@ void Core::Impl::Unregister(LeaseRequest* request) {
 
 // Waiters of this core for queues that have something, here or elsewhere.
 void Core::Impl::ServeWaiters() {
+  if (serving_ == kServeDepthMax) return;
+  ++serving_;
   // Serving may mark queues again (a LEASE that waits for two queues): bounded by this turn's
   // marks.
   const size_t marked = notify_.size();
@@ -362,18 +388,27 @@ void Core::Impl::ServeWaiters() {
     queue->notify = false;
     // A LEASE that goes to look at another core, or waits for a read, uses up one wake-up; local
     // jobs are served as long as there are any.
-    uint32_t wakes = std::max<uint32_t>(1, std::exchange(queue->wakes, 0));
+    const uint32_t received = std::exchange(queue->wakes, 0);
+    uint32_t wakes = std::max<uint32_t>(1, received);
+    uint32_t used = 0;
     while (wakes > 0 && !queue->waiters.empty()) {
       LeaseRequest* const request = queue->waiters.begin()->second;
       if (!AnyHead(*request)) break;
       Unregister(request);
       request->stage = 0;
+      now_stale_ = true;  // LEASE-5
       ContinueLease(request);
       if (request->waiting) break;  // found nothing: the head it saw was taken by another
-      if (request->under_way) --wakes;
+      if (request->under_way) {
+        --wakes;
+        ++used;
+      }
     }
+    // The waiters that others woke have gone meanwhile: their time was up, or a job here was theirs.
+    if (used < received && queue->waiters.empty()) PassOnWake(queue->record);
     if (queue->new_jobs > 0) tell_.push_back(queue);
   }
+  --serving_;
 }
 
 // Jobs that became ready here and that no waiter here took: the waiter that waits longest
@@ -413,7 +448,18 @@ void Core::Impl::WakeOne(QueueRecord* record) {
     ++queue->wakes;
     return MarkNotify(queue);
   }
-  // The waiter has gone: pass it on to a core that still has one.
+  PassOnWake(record);
+}
+
+// The waiter that a wake-up was for has gone, or has found something else: to a core that still has
+// one.
+void Core::Impl::PassOnWake(QueueRecord* record) {
+  if (alone_) return;
+  bool ready = false;
+  for (uint16_t i = 0; i < shared_->cores; ++i) {
+    ready |= record->slots[i].head.load(std::memory_order_acquire) != kNoHead;
+  }
+  if (!ready) return;  // taken: whoever registers later looks by itself
   std::atomic_thread_fence(std::memory_order_seq_cst);
   uint64_t oldest = kNoWaiter;
   CoreId core = id_;

@@ -111,9 +111,12 @@ void Core::Impl::MaybeForget(SpaceState* space) {
 void Core::Impl::PublishHead(CoreQueue* queue) {
   if (alone_) return;
   QueueRecord* const record = queue->record;
+  QueueSlot& slot = record->slots[id_.value()];
+  const bool by_tag = record->has_spaces.load(std::memory_order_relaxed);
+  if (by_tag && !slot.tagged.load(std::memory_order_relaxed)) AlignTags(queue);
   uint64_t head = kNoHead;
   if (!queue->fair.empty()) {
-    if (record->has_spaces.load(std::memory_order_relaxed)) {
+    if (by_tag) {
       head = PackHead(queue->fair.TopTag(), now_.ms());
     } else {
       head = kUnknownHead;
@@ -126,19 +129,44 @@ void Core::Impl::PublishHead(CoreQueue* queue) {
   } else if (queue->cold_spaces > 0 || StillHidden(queue)) {
     head = kUnknownHead;
   }
-  record->slots[id_.value()].head.store(head, std::memory_order_release);
+  slot.virtual_time.store(queue->fair.virtual_time(), std::memory_order_relaxed);
+  slot.head.store(head, std::memory_order_release);
+  if (by_tag) slot.tagged.store(true, std::memory_order_release);
 }
 
-// The queue has been idle here while others served it: its turn counts from theirs.
+// The queue has got spaces. Until now each core counted for itself; from here on tags are compared,
+// so all start at the one that has come furthest.
+void Core::Impl::AlignTags(CoreQueue* queue) {
+  uint64_t latest = 0;
+  for (uint16_t i = 0; i < shared_->cores; ++i) {
+    latest = std::max(latest, queue->record->slots[i].virtual_time.load(std::memory_order_relaxed));
+  }
+  // At most the empty space and the one that has just come are active.
+  for (auto& [name, space] : queue->spaces) {
+    if (space->active) queue->fair.Deactivate(space->fair);
+  }
+  queue->fair.AdvanceTo(latest);
+  for (auto& [name, space] : queue->spaces) {
+    if (space->active) queue->fair.Activate(space->fair);
+  }
+}
+
+// The queue has been idle here while others served it: its turn counts from theirs, or, when all
+// are idle, from where the last of them stopped.
 void Core::Impl::CatchUp(CoreQueue* queue) {
   if (alone_ || !queue->fair.empty()) return;
   if (!queue->record->has_spaces.load(std::memory_order_relaxed)) return;
   uint64_t first = kNoHead;
+  uint64_t latest = 0;
   for (uint16_t i = 0; i < shared_->cores; ++i) {
     if (i == id_.value()) continue;
-    first = std::min(first, queue->record->slots[i].head.load(std::memory_order_relaxed));
+    const QueueSlot& slot = queue->record->slots[i];
+    latest = std::max(latest, slot.virtual_time.load(std::memory_order_relaxed));
+    // A rank is no tag: taken for one it would put this core behind the others for ever.
+    if (!slot.tagged.load(std::memory_order_acquire)) continue;
+    first = std::min(first, slot.head.load(std::memory_order_relaxed));
   }
-  if (first < kUnknownHead) queue->fair.AdvanceTo(TagOfHead(first));
+  queue->fair.AdvanceTo(first < kUnknownHead ? TagOfHead(first) : latest);
 }
 
 void Core::Impl::MarkNotify(CoreQueue* queue) {
@@ -175,7 +203,8 @@ void Core::Impl::BeginRecovery(bool empty_store) {
   }
   // Until its zones are found any queue with ready jobs may have some here: other cores must ask.
   for (QueueRecord* record : shared_->queues->All()) {
-    if (record->Total(keycodec::Counter::kReady, shared_->cores) > 0) PublishHead(QueueHere(record));
+    if (record->Total(keycodec::Counter::kReady, shared_->cores) > 0)
+      PublishHead(QueueHere(record));
   }
   if (empty_store) undiscovered_ = 0;
 }

@@ -17,6 +17,13 @@ constexpr Duration kReadRetry = Seconds(1);
 
 // --- Windows ---
 
+// Of records that a read may bring: what windows may still hold, at least one.
+uint64_t Core::Impl::RoomForRecords() const {
+  const uint64_t room =
+      shared_->payload_cache_bytes - std::min(shared_->payload_cache_bytes, cached_bytes_);
+  return std::clamp<uint64_t>(room, 1, kRefillBytes);
+}
+
 void Core::Impl::StartRefill(LaneZone* zone) {
   if (zone->refilling) return;
   zone->refilling = true;
@@ -26,9 +33,7 @@ void Core::Impl::StartRefill(LaneZone* zone) {
   task->zone = {record.id, record.current(), record.order, zone->space->space};
   task->from = zone->window.BeginRefill();
   task->max_jobs = limits::kWindowJobs;
-  const uint64_t room =
-      shared_->payload_cache_bytes - std::min(shared_->payload_cache_bytes, cached_bytes_);
-  task->max_bytes = std::clamp<uint64_t>(room, 1, kRefillBytes);
+  task->max_bytes = RoomForRecords();
   RefillTask* const raw = task.get();
   task->finish = [this, zone, raw](ReadTask*) { FinishRefill(zone, raw); };
   SubmitRead(std::move(task));
@@ -52,7 +57,7 @@ void Core::Impl::StartFetch(LaneZone* zone) {
   zone->fetching = true;
   auto task = std::make_unique<FetchTask>();
   task->lane = zone->lane;
-  task->max_bytes = kRefillBytes;
+  task->max_bytes = RoomForRecords();
   zone->window.Unread(kFetchJobs, &task->jobs);
   FetchTask* const raw = task.get();
   task->finish = [this, zone, raw](ReadTask*) { FinishFetch(zone, raw); };
@@ -84,6 +89,11 @@ void Core::Impl::Thaw(SpaceState* space) {
   if (space->cold) {
     space->cold = false;
     --queue->cold_spaces;
+    if (space->has_work()) {
+      CatchUp(queue);
+      queue->fair.Reactivate(space->fair);
+      space->active = true;
+    }
   }
   SpaceChanged(space);
   MaybeForget(space);
@@ -91,8 +101,9 @@ void Core::Impl::Thaw(SpaceState* space) {
   MarkNotify(queue);
 }
 
-// The disk did not give what it holds. LEASEs that wait for it get the error; the space stays, the
-// next LEASE asks again.
+// The disk did not give what it holds. LEASEs that the read was for get the error; the space stays,
+// the next LEASE asks again. Waiting ones are not left beside it (WAIT-1): one is woken a little
+// later.
 void Core::Impl::ReadFailed(CoreQueue* queue, SpaceState* space, const Error& error) {
   if (shared_->options.log) shared_->options.log("a read failed: " + error.ToString());
   auto parked = std::move(queue->parked);
@@ -111,6 +122,11 @@ void Core::Impl::ReadFailed(CoreQueue* queue, SpaceState* space, const Error& er
     --queue->cold_spaces;
   }
   SpaceChanged(space);
+  if (shared_->writes->failed()) return;
+  retries_.emplace(now() + kReadRetry, [this, queue] {
+    ++queue->new_jobs;
+    MarkNotify(queue);
+  });
 }
 
 // --- Zones found at a start ---

@@ -10,7 +10,13 @@
 
 namespace vestq {
 
-QueueSlot::QueueSlot() : head(kNoHead), oldest_waiter(kNoWaiter), waiters(0), core_queue(nullptr) {
+QueueSlot::QueueSlot()
+    : head(kNoHead),
+      oldest_waiter(kNoWaiter),
+      waiters(0),
+      virtual_time(0),
+      tagged(false),
+      core_queue(nullptr) {
   for (auto& counter : counters) counter.store(0, std::memory_order_relaxed);
 }
 

@@ -38,6 +38,10 @@ struct alignas(64) QueueSlot {
   // Wait order of this core's longest-waiting LEASE on the queue; kNoWaiter when there is none.
   std::atomic<uint64_t> oldest_waiter;
   std::atomic<uint64_t> waiters;
+  // This core's place in fair sharing (FairQueue::virtual_time), and whether `head` is by tag from
+  // now on: read `tagged` before `head`.
+  std::atomic<uint64_t> virtual_time;
+  std::atomic<bool> tagged;
   // Mirrors of the core's counter row, for statistics.
   std::array<std::atomic<int64_t>, keycodec::kCounters> counters;
   // Owned by the core's thread.

@@ -54,6 +54,7 @@ struct Stream {
                  // the order
   Request* head = nullptr;  // held back until the running ones are carried out
   Request* tail = nullptr;
+  bool pumping = false;  // its requests are just being started
 };
 
 struct Request {

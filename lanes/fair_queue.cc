@@ -59,11 +59,18 @@ void FairQueue::SiftDown(size_t index, const Place& place) {
 }
 
 void FairQueue::Activate(Handle handle) {
+  if (!active(handle)) Enter(handle, ++arrivals_);
+}
+
+void FairQueue::Reactivate(Handle handle) {
+  if (!active(handle)) Enter(handle, --returns_);
+}
+
+void FairQueue::Enter(Handle handle, uint64_t arrival) {
   Flow& activated = flow(handle);
-  if (activated.heap_index != kIdle) return;
   activated.tag = std::max(activated.tag, virtual_time_);
   heap_.emplace_back();
-  SiftUp(heap_.size() - 1, Place{activated.tag, ++arrivals_, handle.value()});
+  SiftUp(heap_.size() - 1, Place{activated.tag, arrival, handle.value()});
 }
 
 void FairQueue::Deactivate(Handle handle) {

@@ -43,6 +43,9 @@ class FairQueue {
   // The space has ready work, or has none any more. Nothing happens when it is so already.
   void Activate(Handle handle);
   void Deactivate(Handle handle);
+  // As Activate, of a space that was set aside when it stood first: it comes before the others of its
+  // tag, whose turn it had.
+  void Reactivate(Handle handle);
   bool active(Handle handle) const { return flow(handle).heap_index != kIdle; }
 
   // A job of the space was served, or `cost` of them; active or not.
@@ -103,6 +106,7 @@ class FairQueue {
     heap_[index] = place;
     flows_[place.flow].heap_index = static_cast<uint32_t>(index);
   }
+  void Enter(Handle handle, uint64_t arrival);
   void SiftUp(size_t index, const Place& place);
   void SiftDown(size_t index, const Place& place);
 
@@ -110,7 +114,9 @@ class FairQueue {
   uint32_t free_flow_ = kIdle;
   std::vector<Place> heap_;  // the active ones, binary
   uint64_t virtual_time_ = 0;
-  uint64_t arrivals_ = 0;
+  // Upwards and downwards from the middle.
+  uint64_t arrivals_ = uint64_t{1} << 63;
+  uint64_t returns_ = uint64_t{1} << 63;
 };
 
 }  // namespace vestq
