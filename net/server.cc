@@ -1,5 +1,6 @@
 #include "net/server.h"
 
+#include <sys/resource.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -16,6 +17,9 @@ namespace {
 
 constexpr uint64_t kMemoryPerNet =
     8;  // input, and output, of all connections: an eighth of the budget each
+
+// Table files that the store keeps open, logs, and what the reactors hold.
+constexpr size_t kStoreDescriptors = 640;
 
 std::string MakeRunId() {
   constexpr char kHex[] = "0123456789abcdef";
@@ -34,6 +38,21 @@ void FitToMemory(const Engine& engine, SessionLimits* limits) {
   limits->output_total = std::min(limits->output_total, std::max<size_t>(share, 1 << 20));
 }
 
+// Connections and the store share the process's descriptors. A store that cannot open its next log
+// ends the daemon, so clients get only what it leaves: without this, idle connections would end it.
+void FitToDescriptors(size_t* connections_max, const std::function<void(std::string_view)>& log) {
+  rlimit files{};
+  if (getrlimit(RLIMIT_NOFILE, &files) != 0 || files.rlim_cur == RLIM_INFINITY) return;
+  const size_t limit = files.rlim_cur;
+  const size_t most = std::max<size_t>(limit - std::min(kStoreDescriptors, limit / 2), 1);
+  if (*connections_max <= most) return;
+  *connections_max = most;
+  if (log) {
+    log("at most " + std::to_string(most) + " connections: the process may open " +
+        std::to_string(limit) + " files (ulimit -n), and the store needs its part of them");
+  }
+}
+
 }  // namespace
 
 ServerShared::ServerShared() = default;
@@ -43,6 +62,7 @@ Result<std::unique_ptr<Server>> Server::Start(Engine* engine, ServerOptions opti
   std::unique_ptr<Server> server(new Server(engine));
   ServerShared& shared = server->shared_;
   FitToMemory(*engine, &options.limits);
+  FitToDescriptors(&options.connections_max, options.log);
   shared.options = std::move(options);
   const Result<BoundSocket> bound = ListenOn(shared.options.resp);
   if (!bound.ok()) return bound.error();

@@ -265,6 +265,29 @@ TEST_P(ServerHostile, OneConnectionTooMany) {
   }
 }
 
+// The store opens a file for each new log: clients that took the last descriptor would end the daemon.
+TEST_P(ServerHostile, ConnectionsLeaveTheStoreItsDescriptors) {
+  rlimit before{};
+  getrlimit(RLIMIT_NOFILE, &before);
+  if (before.rlim_max < 256) GTEST_SKIP() << "too few descriptors";
+  rlimit tight = before;
+  tight.rlim_cur = 256;
+  setrlimit(RLIMIT_NOFILE, &tight);
+  const bool opened = Open();
+  setrlimit(RLIMIT_NOFILE, &before);
+  if (!opened) GTEST_SKIP() << "io_uring does not work here";
+  Client first(port());
+  EXPECT_NE(first.Call({"INFO", "clients"}).text.find("maxclients:128\r"), std::string::npos);
+  std::vector<std::unique_ptr<Client>> clients;
+  for (int i = 1; i < 128; ++i) {
+    clients.push_back(std::make_unique<Client>(port()));
+    ASSERT_EQ(clients.back()->Text({"PING"}), "PONG");
+  }
+  Client extra(port());
+  EXPECT_EQ(extra.Read().text, "ERR max number of clients reached");
+  EXPECT_EQ(first.Call({"ENQUEUE", "q", "x"}).type, '$');
+}
+
 TEST_P(ServerHostile, DescriptorsThatRunOutAreSurvived) {
   OPEN_OR_SKIP();
   Client first(port());
