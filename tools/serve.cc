@@ -11,6 +11,7 @@
 #include <CLI/CLI.hpp>
 #include <algorithm>
 #include <cerrno>
+#include <charconv>
 #include <csignal>
 #include <cstdint>
 #include <cstdio>
@@ -40,6 +41,8 @@ constexpr Duration kAnswerGrace = Milliseconds(300);
 // How long a port may still belong to a daemon that was killed: a second.
 constexpr int kProbeTries = 50;
 constexpr int kProbePauseMs = 20;
+// Of --max-leased: far more leases than memory has room for.
+constexpr uint64_t kMaxLeasedMost = 1'000'000'000;
 
 struct Options {
   std::string data = "./vestq-data";
@@ -330,6 +333,19 @@ constexpr char kHelp[] =
     "acknowledged wrongly, start\n"
     "it again when there is room.";
 
+// CLI11's own check of a number names its limits as doubles, all 300 digits of them.
+CLI::Validator Between(uint64_t least, uint64_t most) {
+  return CLI::Validator(
+      [least, most](const std::string& text) {
+        uint64_t value = 0;
+        const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
+        const bool whole = error == std::errc() && end == text.data() + text.size();
+        if (whole && value >= least && value <= most) return std::string();
+        return "\"" + text + "\": must be " + std::to_string(least) + " to " + std::to_string(most);
+      },
+      std::to_string(least) + ".." + std::to_string(most));
+}
+
 }  // namespace
 
 void AddServe(CLI::App* app, Action* action) {
@@ -344,7 +360,7 @@ void AddServe(CLI::App* app, Action* action) {
   serve
       ->add_option("--cores", options->cores,
                    "Reactor threads, each on its own lanes (as many as there are CPUs)")
-      ->check(CLI::PositiveNumber);
+      ->check(Between(1, limits::kCoresMax));
   serve
       ->add_option("--memory", options->memory,
                    "One budget for everything; resident size stays within 1.25 times it")
@@ -355,11 +371,11 @@ void AddServe(CLI::App* app, Action* action) {
   serve
       ->add_option("--lanes", options->lanes,
                    "Slices of the key space, fixed when the store is made (16)")
-      ->check(CLI::PositiveNumber);
+      ->check(Between(1, limits::kLanesMax));
   serve
       ->add_option("--max-leased", options->max_leased,
                    "Leases in flight at most (one for each KiB of --memory)")
-      ->check(CLI::PositiveNumber);
+      ->check(Between(1, kMaxLeasedMost));
   serve->add_flag("--accept-data-loss", options->accept_data_loss,
                   "Open although the log check found acknowledged changes missing");
   serve->callback([options, action] { *action = [options] { return Serve(*options); }; });
