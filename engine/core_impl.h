@@ -137,6 +137,7 @@ class Core::Impl {
   CoreQueue* QueueHere(QueueRecord* record);
   CoreQueue* QueueById(QueueId id);
   Result<QueueRecord*> RecordOf(std::string_view name);
+  bool KnowsQueue(std::string_view name) const;
   SpaceState* SpaceOf(CoreQueue* queue, std::string_view space);
   LaneZone* ZoneOf(SpaceState* space, LaneId lane);
   void Count(CoreQueue* queue, keycodec::Counter counter, int64_t delta);

@@ -28,6 +28,8 @@ void Core::Impl::StartLease(LeaseRequest* request) {
   request->wait_order = 0;
   if (request->abandoned) return FinishLease(request);
   for (const std::string& name : request->queues) {
+    // One that does not wait leaves no trace of a queue that nobody has made.
+    if (!request->wait && !KnowsQueue(name)) continue;
     const Result<QueueRecord*> record = RecordOf(name);
     if (!record.ok()) {
       request->error = record.error();

@@ -24,6 +24,10 @@ Result<QueueRecord*> Core::Impl::RecordOf(std::string_view name) {
   return record;
 }
 
+bool Core::Impl::KnowsQueue(std::string_view name) const {
+  return names_.find(name) != names_.end() || shared_->queues->Find(name) != nullptr;
+}
+
 CoreQueue* Core::Impl::QueueHere(QueueRecord* record) {
   QueueSlot& slot = record->slots[id_.value()];
   if (slot.core_queue == nullptr) {

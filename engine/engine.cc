@@ -79,8 +79,8 @@ Result<std::unique_ptr<Engine>> Engine::Open(const EngineOptions& options) {
                                         std::to_string(options.max_leased));
   }
   if (options.max_leased == 0) {
-    shared.options.max_leased = static_cast<size_t>(std::min<uint64_t>(
-        limits::kMaxLeasedMost, options.memory / limits::kMemoryPerLeased));
+    shared.options.max_leased = static_cast<size_t>(
+        std::min<uint64_t>(limits::kMaxLeasedMost, options.memory / limits::kMemoryPerLeased));
   }
   VESTQ_RETURN_IF_ERROR(impl->OpenStore());
   return std::unique_ptr<Engine>(new Engine(std::move(impl)));

@@ -38,7 +38,8 @@ struct EngineOptions {
   uint64_t memory = limits::kMemoryDefault;
   Durability durability = Durability::kSync;
   Duration sync_interval = Milliseconds(50);
-  size_t max_leased = 0;  // 0: by memory, limits::kMemoryPerLeased; at most memory / kMemoryPerLeasedMin
+  size_t max_leased =
+      0;  // 0: by memory, limits::kMemoryPerLeased; at most memory / kMemoryPerLeasedMin
   bool accept_data_loss = false;
   bool compress_wal = false;
   ClockSource* clock = nullptr;  // nullptr: SystemClockSource()

@@ -15,11 +15,13 @@ namespace vestq::internal {
 }  // namespace vestq::internal
 
 // CHECK(condition) or CHECK(condition, "LEASE-3: why").
-#define VESTQ_CHECK_1(condition) \
-  (__builtin_expect(!!(condition), 1) ? (void)0 : ::vestq::internal::CheckFailed(__FILE__, __LINE__, #condition))
-#define VESTQ_CHECK_2(condition, why)  \
+#define VESTQ_CHECK_1(condition)      \
   (__builtin_expect(!!(condition), 1) \
-       ? (void)0                       \
+       ? (void)0                      \
+       : ::vestq::internal::CheckFailed(__FILE__, __LINE__, #condition))
+#define VESTQ_CHECK_2(condition, why) \
+  (__builtin_expect(!!(condition), 1) \
+       ? (void)0                      \
        : ::vestq::internal::CheckFailed(__FILE__, __LINE__, #condition " [" why "]"))
 #define VESTQ_CHECK_PICK(_1, _2, name, ...) name
 #define CHECK(...) VESTQ_CHECK_PICK(__VA_ARGS__, VESTQ_CHECK_2, VESTQ_CHECK_1, )(__VA_ARGS__)

@@ -27,9 +27,11 @@ inline constexpr uint32_t kAttemptsMax = 1'000'000'000;  // 0 is no limit
 inline constexpr Duration kLeaseDefault = Seconds(30);
 inline constexpr Duration kLeaseMin = Milliseconds(100);
 inline constexpr Duration kLeaseMax = Days(7);
-inline constexpr Duration kDelayMax = Days(36'500);  // a century: fits the 48-bit key time from any start
+inline constexpr Duration kDelayMax =
+    Days(36'500);  // a century: fits the 48-bit key time from any start
 inline constexpr Duration kBlockMax = Days(36'500);
-inline constexpr int64_t kKeyTimeMsMax = (int64_t{1} << 48) - 1;  // year 10889; six bytes in every key
+inline constexpr int64_t kKeyTimeMsMax =
+    (int64_t{1} << 48) - 1;  // year 10889; six bytes in every key
 inline constexpr Duration kBackoffMax = Days(365);
 inline constexpr size_t kBackoffListMax = 64;
 
@@ -48,10 +50,10 @@ inline constexpr uint16_t kLanesMax = 1024;
 inline constexpr uint16_t kCoresMax = 64;
 inline constexpr uint64_t kMemoryDefault = uint64_t{256} << 20;
 inline constexpr uint64_t kMemoryMin = uint64_t{16} << 20;
-inline constexpr size_t kIdBlock = 16384;            // ids a core takes at a time
-inline constexpr size_t kBatchBytes = 256 << 10;     // a written group grows to about this
-inline constexpr size_t kWindowJobs = 1024;          // ready jobs kept in memory a zone and lane
-inline constexpr size_t kSliceJobs = 512;            // jobs moved a turn by vesting, expiry and refill
-inline constexpr size_t kQueuesMax = 1'000'000;      // interned names in memory
+inline constexpr size_t kIdBlock = 16384;         // ids a core takes at a time
+inline constexpr size_t kBatchBytes = 256 << 10;  // a written group grows to about this
+inline constexpr size_t kWindowJobs = 1024;       // ready jobs kept in memory a zone and lane
+inline constexpr size_t kSliceJobs = 512;         // jobs moved a turn by vesting, expiry and refill
+inline constexpr size_t kQueuesMax = 1'000'000;   // interned names in memory
 
 }  // namespace vestq::limits

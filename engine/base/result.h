@@ -14,13 +14,13 @@ namespace vestq {
 // The codes of net/PROTOCOL.md; `kOk` is no error. The names on the wire are those of ErrorCodeName.
 enum class ErrorCode : unsigned char {
   kOk,
-  kSyntax,       // ERR: not what was expected; nothing changed
-  kRange,        // RANGE: a well-formed value outside its limits; nothing changed
-  kTooBig,       // TOOBIG: longer than a limit; nothing changed
-  kLeaseLost,    // LEASELOST: the receipt's lease is over; nothing changed
-  kNotFound,     // NOTFOUND: no such thing; nothing changed
-  kBusy,         // BUSY: not in this state; nothing changed
-  kFull,         // FULL: a queue limit, max-leased or the disk reserve; nothing changed, may be tried again
+  kSyntax,     // ERR: not what was expected; nothing changed
+  kRange,      // RANGE: a well-formed value outside its limits; nothing changed
+  kTooBig,     // TOOBIG: longer than a limit; nothing changed
+  kLeaseLost,  // LEASELOST: the receipt's lease is over; nothing changed
+  kNotFound,   // NOTFOUND: no such thing; nothing changed
+  kBusy,       // BUSY: not in this state; nothing changed
+  kFull,  // FULL: a queue limit, max-leased or the disk reserve; nothing changed, may be tried again
   kNotDurable,   // NOTDURABLE: the write's outcome is unknown
   kShutdown,     // SHUTDOWN: the engine is closing; nothing changed
   kUnsupported,  // a newer format, a foreign directory, a kernel without the feature
@@ -74,8 +74,10 @@ class [[nodiscard]] Error {
 template <typename T>
 class [[nodiscard]] Result {
  public:
-  Result(T value) : state_(std::in_place_index<0>, std::move(value)) {}  // NOLINT(google-explicit-constructor)
-  Result(Error error) : state_(std::in_place_index<1>, std::move(error)) {  // NOLINT(google-explicit-constructor)
+  Result(T value)
+      : state_(std::in_place_index<0>, std::move(value)) {}  // NOLINT(google-explicit-constructor)
+  Result(Error error)
+      : state_(std::in_place_index<1>, std::move(error)) {  // NOLINT(google-explicit-constructor)
     CHECK(!std::get<1>(state_).ok(), "a Result without value needs an error");
   }
 
@@ -101,8 +103,8 @@ class [[nodiscard]] Result {
 };
 
 // Returns from the enclosing function when `expression` (an Error) is one.
-#define VESTQ_RETURN_IF_ERROR(expression)                   \
-  do {                                                      \
+#define VESTQ_RETURN_IF_ERROR(expression)                                                    \
+  do {                                                                                       \
     if (::vestq::Error vestq_error_ = (expression); !vestq_error_.ok()) return vestq_error_; \
   } while (false)
 

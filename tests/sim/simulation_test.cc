@@ -26,7 +26,12 @@ std::string Replay(uint64_t seed, size_t steps, const char* test) {
 TEST(SimulationTest, NothingIsLostOverRandomJobsCrashesAndClocks) {
   const bool one = std::getenv("VESTQ_SIM_SEED") != nullptr;
   const uint64_t first = FromEnvironment("VESTQ_SIM_SEED", 1);
-  const uint64_t seeds = FromEnvironment("VESTQ_SIM_SEEDS", one ? 1 : 60);
+#if defined(__SANITIZE_THREAD__) || defined(__SANITIZE_ADDRESS__)
+  constexpr uint64_t kSeeds = 12;
+#else
+  constexpr uint64_t kSeeds = 60;
+#endif
+  const uint64_t seeds = FromEnvironment("VESTQ_SIM_SEEDS", one ? 1 : kSeeds);
   uint64_t crashes = 0, deliveries = 0;
   for (uint64_t seed = first; seed < first + seeds; ++seed) {
     SimulationOptions options;
