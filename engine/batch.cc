@@ -92,6 +92,12 @@ void Batch::Append(const Batch& other) {
   count_ += other.count_;
 }
 
+void Batch::Recycle(size_t keep) {
+  // Not `rep_ = std::string()`: assigning a short string keeps the capacity.
+  if (rep_.capacity() > keep) std::string(kHeaderBytes, '\0').swap(rep_);
+  Clear();
+}
+
 void Batch::Clear() {
   rep_.resize(kHeaderBytes);
   count_ = 0;

@@ -39,6 +39,9 @@ class Batch {
   uint32_t count() const { return count_; }  // records that take a sequence number
   size_t bytes() const { return rep_.size(); }
   void Clear();  // keeps the capacity
+  // Clears, and gives the memory back when it is more than `keep` bytes.
+  void Recycle(size_t keep);
+  size_t capacity() const { return rep_.capacity(); }
 
   // The finished bytes, for a rocksdb::WriteBatch; valid until the next change.
   const std::string& rep();

@@ -16,6 +16,9 @@ namespace {
 constexpr std::string_view kFormatName = "VESTQ";
 constexpr std::string_view kLockName = "VESTQ.lock";
 constexpr std::string_view kCleanName = "CLEAN";
+constexpr std::string_view kMadeName = "MADE";
+constexpr std::string_view kMadeText =
+    "The store was made whole: a family that is missing is damage.\n";
 constexpr std::string_view kFormatPrefix = "vestq data directory, format ";
 constexpr std::string_view kLanesPrefix = "lanes ";
 constexpr std::string_view kCleanPrefix = "clean shutdown at sequence ";
@@ -141,6 +144,7 @@ Error DataDirectory::CheckContents(const Options& options) {
   for (const std::string& name : names) {
     has_format_ = has_format_ || name == kFormatName;
     current = current || name == "CURRENT";
+    made_ = made_ || name == kMadeName;
     if (!MayLieInEmpty(name) && foreign.empty()) foreign = name;
     if (name.ends_with(".sst") || name.ends_with(".blob") || name.ends_with(".log")) data = name;
   }
@@ -273,6 +277,13 @@ Result<CleanMark> DataDirectory::MakeCleanMark(Sequence sequence) const {
 
 Error DataDirectory::WriteCleanMark(const CleanMark& mark) {
   return ReplaceFile(fs_, path_, std::string(kCleanName), EncodeCleanMark(mark));
+}
+
+Error DataDirectory::MarkMade() {
+  if (made_) return Error::Ok();
+  VESTQ_RETURN_IF_ERROR(ReplaceFile(fs_, path_, std::string(kMadeName), std::string(kMadeText)));
+  made_ = true;
+  return Error::Ok();
 }
 
 Error DataDirectory::RemoveCleanMark() {

@@ -7,6 +7,7 @@
 //               however it ends.
 //   CLEAN       text: "clean shutdown at sequence N", then each log and its size, "log 12 of 3456
 //               bytes", then "end". Written by the last step of closing, removed by opening.
+//   MADE        text; written once RocksDB has made all families. From then on a missing one is damage.
 //   torn-*      tails that the log check cut (engine/wal_check.h); kept for people.
 //
 // A directory that is not empty and has no VESTQ is foreign: it is refused and not one byte in it
@@ -67,6 +68,9 @@ class DataDirectory {
   uint16_t lanes() const { return lanes_; }
   // False until RocksDB has created its files.
   bool holds_store() const { return holds_store_; }
+  // The store has once been made whole, with all its families.
+  bool made() const { return made_; }
+  Error MarkMade();  // durable when it returns
 
   // nullopt when there is none. Errors: kCorruption when it does not read.
   [[nodiscard]] Result<std::optional<CleanMark>> ReadCleanMark() const;
@@ -89,6 +93,7 @@ class DataDirectory {
   uint16_t lanes_ = 0;
   bool has_format_ = false;
   bool holds_store_ = false;
+  bool made_ = false;
 };
 
 // The bytes of the marks; decoding errors: kCorruption.

@@ -103,6 +103,12 @@ Error Engine::Impl::OpenStore() {
   const Result<StoredRows> rows = ReadStoredRows(*shared.store, shared.store->lanes());
   if (!rows.ok()) return rows.error();
   shared.lanes = rows->lanes;
+  if (rows->lanes != shared.store->lanes()) {
+    return Error(ErrorCode::kCorruption,
+                 "the data directory \"" + options.path + "\" has a format file VESTQ that says " +
+                     std::to_string(shared.store->lanes()) + " lanes, the store says " +
+                     std::to_string(rows->lanes));
+  }
   return Recover(*rows);
 }
 

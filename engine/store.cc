@@ -118,6 +118,7 @@ Result<std::unique_ptr<Store>> Store::Open(const StoreOptions& options) {
   const Sequence sequence = impl->open->report.sequence;
   std::unique_ptr<Store> store(new Store(std::move(impl)));
   if (options.read_only) return store;
+  VESTQ_RETURN_IF_ERROR(store->impl_->directory->MarkMade());
   VESTQ_RETURN_IF_ERROR(store->impl_->directory->RemoveCleanMark());
   // RocksDB may go on behind a number that the MANIFEST has and the logs do not (their unsynced end
   // was lost); say so in the log, or the next check would take it for a loss.

@@ -74,6 +74,13 @@ Result<Manifest> ReadManifest(const DataDirectory& directory, const StoreOptions
   rocksdb::Status s = rocksdb::DB::ListColumnFamilies(db_options, directory.path(), &names);
   if (!s.ok()) return FromStatus(s, what);
   std::vector<rocksdb::ColumnFamilyDescriptor> families = MakeFamilies(options);
+  for (const rocksdb::ColumnFamilyDescriptor& family : families) {
+    // A MANIFEST that was cut short still reads; RocksDB would make the family anew, and empty.
+    if (directory.made() && std::find(names.begin(), names.end(), family.name) == names.end()) {
+      return Refusal(directory.path(),
+                     "its MANIFEST does not know the family \"" + family.name + "\"");
+    }
+  }
   std::erase_if(families, [&](const rocksdb::ColumnFamilyDescriptor& family) {
     return std::find(names.begin(), names.end(), family.name) == names.end();
   });
@@ -218,7 +225,8 @@ Result<std::unique_ptr<OpenDatabase>> OpenChecked(const DataDirectory& directory
   }
   rocksdb::DB* raw = nullptr;
   std::vector<rocksdb::ColumnFamilyHandle*> handles;
-  const rocksdb::DBOptions db_options = MakeDbOptions(options);
+  rocksdb::DBOptions db_options = MakeDbOptions(options);
+  if (directory.made()) db_options.create_missing_column_families = false;
   const auto families = MakeFamilies(options);
   const rocksdb::Status s =
       options.read_only

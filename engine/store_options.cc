@@ -1,5 +1,7 @@
 #include "engine/store_options.h"
 
+#include <sys/resource.h>
+
 #include <algorithm>
 
 #include "keycodec/keys.h"
@@ -23,10 +25,19 @@ constexpr int kL0Stop = 48;
 constexpr uint64_t kDelayedBytesPerSecond = uint64_t{1} << 30;  // the memtable delay is hardly one
 constexpr uint64_t kOutOfReach = uint64_t{1} << 50;
 constexpr int kOpenFilesMax = 512;
+constexpr int kOpenFilesMin = 16;
 constexpr size_t kBlobBytesMin = 512;
 constexpr uint64_t kManifestBytesMax = 8 * kMiB;
 // Lane and range: READY, LEASED and SCHEDULED of a lane each grow at their own place.
 constexpr size_t kVestingHintBytes = keycodec::kLaneBytes + 1;
+
+// A quarter of what the process may have open: the rest is for logs, new files and connections.
+int OpenFilesMax() {
+  rlimit limit{};
+  if (getrlimit(RLIMIT_NOFILE, &limit) != 0 || limit.rlim_cur == RLIM_INFINITY)
+    return kOpenFilesMax;
+  return static_cast<int>(std::clamp<rlim_t>(limit.rlim_cur / 4, kOpenFilesMin, kOpenFilesMax));
+}
 
 // What vesting and job have in common: keys put once and single-deleted once.
 rocksdb::ColumnFamilyOptions OnceFamily(size_t buffer, size_t hint_bytes) {
@@ -144,7 +155,7 @@ rocksdb::DBOptions MakeDbOptions(const StoreOptions& options) {
   o.info_log_level = rocksdb::InfoLogLevel::WARN_LEVEL;
   o.create_if_missing = !options.read_only;
   o.create_missing_column_families = !options.read_only;
-  o.max_open_files = kOpenFilesMax;
+  o.max_open_files = OpenFilesMax();
   o.max_background_jobs = 2;
   o.max_total_wal_size = split.wal_total;
   o.max_manifest_file_size = kManifestBytesMax;

@@ -13,8 +13,8 @@
 namespace vestq {
 namespace {
 
-constexpr size_t kRing = 1024;
-// A slot keeps its buffer for the next batch up to this; the ring holds at most 16 MiB of them.
+constexpr size_t kRing = 256;
+// A slot keeps its buffer for the next batch up to this; the ring holds at most 4 MiB of them.
 constexpr size_t kRecycledBytesMax = 16 << 10;
 
 }  // namespace
@@ -111,11 +111,7 @@ bool WriteQueue::WriteReady() {
       do {
         Slot& slot = slots_[next % kRing];
         state.group.Append(slot.batch);
-        if (slot.batch.bytes() > kRecycledBytesMax) {
-          slot.batch = Batch();
-        } else {
-          slot.batch.Clear();
-        }
+        slot.batch.Recycle(kRecycledBytesMax);
         state.taken.store(next, std::memory_order_release);
         state.group_last = next++;
       } while (state.group.bytes() < limits::kBatchBytes &&
@@ -132,7 +128,7 @@ bool WriteQueue::WriteReady() {
     written_.store(state.group_last, std::memory_order_release);
     state.group_last = 0;
     if (observer_) observer_(state.group.rep());
-    if (state.group.bytes() > 4 * limits::kBatchBytes) state.group = Batch();
+    state.group.Recycle(4 * limits::kBatchBytes);
     if (plant_answer_before_sync_)
       durable_.store(written_.load(std::memory_order_relaxed), std::memory_order_release);
     if (on_written_) on_written_();
