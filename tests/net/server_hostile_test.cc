@@ -170,7 +170,7 @@ TEST_P(ServerHostile, AClientThatNeverReadsCostsLittle) {
   Client producer(port());
   const std::string payload(64 << 10, 'p');
   const Value id = producer.Call({"ENQUEUE", "big", payload});
-  const size_t before = ResidentBytes();
+  [[maybe_unused]] const size_t before = ResidentBytes();
   std::vector<std::unique_ptr<Client>> readers;
   const std::string ask = Encode({"JOB", id.text, "PAYLOAD"});
   std::string batch;
