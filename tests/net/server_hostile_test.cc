@@ -182,7 +182,8 @@ TEST_P(ServerHostile, AClientThatNeverReadsCostsLittle) {
     for (int b = 0; b < 5; ++b) readers.back()->SendRaw(batch);  // 20 x 1,000 x 64 KiB of replies
   }
   for (int i = 0; i < 20; ++i) ExpectServing();
-#if !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)  // which keep memory of their own
+#if !defined(__SANITIZE_ADDRESS__) && \
+    !defined(__SANITIZE_THREAD__)  // which keep memory of their own
   RecordProperty("grown_mib", static_cast<int>((ResidentBytes() - before) >> 20));
   EXPECT_LT(ResidentBytes(), before + (size_t{96} << 20));
 #endif
