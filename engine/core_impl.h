@@ -195,6 +195,7 @@ class Core::Impl {
   void ToRetry(Lease* lease, uint32_t attempt, uint32_t priority, Duration delay,
                std::string last_error);
   void EraseLeased(Lease* lease, CoreQueue* queue);
+  void EraseJob(Lease* lease, keycodec::Counter counter);
   Lease* LiveLease(const Receipt& receipt);
   static Error LeaseLostError(const Receipt& receipt);
 

@@ -60,16 +60,7 @@ void Core::Impl::Cancel(CancelRequest* request) {
 }
 
 void Core::Impl::CancelLeased(CancelRequest* request, Lease* lease) {
-  CoreQueue* const queue = QueueById(lease->queue);
-  key_.clear();
-  keycodec::AppendJobKey(lease->lane, lease->id, &key_);
-  batch_.SingleDelete(Family::kJob, key_);
-  if ((lease->flags & keycodec::kFlagJobRow) != 0) {
-    batch_.Delete(Family::kRows, keycodec::JobRowKey(lease->lane, lease->id));
-  }
-  Count(queue, keycodec::Counter::kCancelled, 1);
-  Count(queue, keycodec::Counter::kBytes, -static_cast<int64_t>(lease->payload_bytes));
-  EraseLeased(lease, queue);
+  EraseJob(lease, keycodec::Counter::kCancelled);
   request->cancelled = true;
   Executed(request);
 }

@@ -67,6 +67,12 @@ void Core::Impl::Complete(CompleteRequest* request) {
     request->error = LeaseLostError(request->receipt);
     return Executed(request);
   }
+  EraseJob(lease, keycodec::Counter::kCompleted);
+  Executed(request);
+}
+
+// The job is over, counted as `counter`: nothing of it is left.
+void Core::Impl::EraseJob(Lease* lease, keycodec::Counter counter) {
   CoreQueue* const queue = QueueById(lease->queue);
   key_.clear();
   keycodec::AppendJobKey(lease->lane, lease->id, &key_);
@@ -74,10 +80,9 @@ void Core::Impl::Complete(CompleteRequest* request) {
   if ((lease->flags & keycodec::kFlagJobRow) != 0) {
     batch_.Delete(Family::kRows, keycodec::JobRowKey(lease->lane, lease->id));
   }
-  Count(queue, keycodec::Counter::kCompleted, 1);
+  Count(queue, counter, 1);
   Count(queue, keycodec::Counter::kBytes, -static_cast<int64_t>(lease->payload_bytes));
   EraseLeased(lease, queue);
-  Executed(request);
 }
 
 void Core::Impl::Fail(FailRequest* request, const LookupTask* read) {

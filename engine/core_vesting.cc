@@ -11,6 +11,8 @@ namespace {
 // Records that one read brings along.
 constexpr uint64_t kRefillBytes = uint64_t{1} << 20;
 constexpr size_t kFetchJobs = 64;
+// The first read of a zone after a start is short: LEASEs wait for those of all its lanes.
+constexpr size_t kFirstRefillJobs = 64;
 constexpr size_t kDiscoveryZones = 256;
 constexpr Duration kReadRetry = Seconds(1);
 }  // namespace
@@ -32,7 +34,7 @@ void Core::Impl::StartRefill(LaneZone* zone) {
   task->lane = zone->lane;
   task->zone = {record.id, record.current(), record.order, zone->space->space};
   task->from = zone->window.BeginRefill();
-  task->max_jobs = limits::kWindowJobs;
+  task->max_jobs = task->from ? limits::kWindowJobs : kFirstRefillJobs;
   task->max_bytes = RoomForRecords();
   RefillTask* const raw = task.get();
   task->finish = [this, zone, raw](ReadTask*) { FinishRefill(zone, raw); };
