@@ -11,6 +11,7 @@ pkg_check_modules(ZSTD REQUIRED IMPORTED_TARGET libzstd)
 pkg_check_modules(LZ4 REQUIRED IMPORTED_TARGET liblz4)
 pkg_check_modules(HIREDIS REQUIRED IMPORTED_TARGET hiredis)
 find_package(mimalloc REQUIRED)
+find_package(date REQUIRED)  # time zones: libhowardhinnant-date-dev
 
 # liburing is linked statically: Debian's shared 2.3 does not export all that its header declares.
 find_library(VESTQ_LIBURING NAMES liburing.a REQUIRED)

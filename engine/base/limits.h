@@ -35,6 +35,10 @@ inline constexpr int64_t kKeyTimeMsMax =
 inline constexpr Duration kBackoffMax = Days(365);
 inline constexpr size_t kBackoffListMax = 64;
 
+// --- Schedules ---
+inline constexpr size_t kCronBytes = 256;      // a list of every minute has 169
+inline constexpr size_t kZoneNameBytes = 100;  // the longest there is has 32
+
 // --- Leasing ---
 inline constexpr size_t kQueuesPerLease = 64;
 inline constexpr uint32_t kLeaseCountMax = 1000;
