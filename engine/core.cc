@@ -75,6 +75,9 @@ CoreId Core::Impl::Target(const EngineShared& shared, const Request& request, Co
       return owner(static_cast<const ReleaseRequest&>(request).receipt.id);
     case RequestKind::kCancel: return owner(static_cast<const CancelRequest&>(request).id);
     case RequestKind::kJob: return owner(static_cast<const JobRequest&>(request).id);
+    case RequestKind::kRevoke: return owner(static_cast<const RevokeRequest&>(request).id);
+    case RequestKind::kPromote: return owner(static_cast<const PromoteRequest&>(request).id);
+    case RequestKind::kReschedule: return owner(static_cast<const RescheduleRequest&>(request).id);
   }
   return self;
 }
@@ -90,7 +93,10 @@ bool Core::Impl::Exclusive(RequestKind kind) {
     case RequestKind::kFail:
     case RequestKind::kRelease:
     case RequestKind::kCancel:
-    case RequestKind::kJob: return true;
+    case RequestKind::kJob:
+    case RequestKind::kRevoke:
+    case RequestKind::kPromote:
+    case RequestKind::kReschedule: return true;
   }
   return true;
 }
@@ -174,6 +180,9 @@ void Core::Impl::Execute(Request* request) {
     case RequestKind::kRelease: Release(static_cast<ReleaseRequest*>(request), nullptr); return;
     case RequestKind::kCancel: Cancel(static_cast<CancelRequest*>(request)); return;
     case RequestKind::kJob: Describe(static_cast<JobRequest*>(request)); return;
+    case RequestKind::kRevoke: Revoke(static_cast<RevokeRequest*>(request)); return;
+    case RequestKind::kPromote: Promote(static_cast<PromoteRequest*>(request)); return;
+    case RequestKind::kReschedule: Reschedule(static_cast<RescheduleRequest*>(request)); return;
   }
 }
 

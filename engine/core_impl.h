@@ -1,6 +1,6 @@
 // The inside of a core (engine/core.h): its queues, windows, leases and the turn. Internal to
 // engine/; the functions are spread over core.cc (turn, routing), core_enqueue.cc, core_lease.cc,
-// core_settle.cc, core_lookup.cc and core_vesting.cc by what they serve. Everything here belongs to
+// core_settle.cc, core_lookup.cc, core_handling.cc and core_vesting.cc by what they serve. Everything here belongs to
 // the core's thread.
 #pragma once
 
@@ -208,6 +208,18 @@ class Core::Impl {
   void CancelLeased(CancelRequest* request, Lease* lease);
   void Describe(JobRequest* request);
   void DescribeFound(JobRequest* request, const LookupTask* task);
+
+  // core_handling.cc
+  void Revoke(RevokeRequest* request);
+  void Promote(PromoteRequest* request);
+  void PromoteFound(PromoteRequest* request, const LookupTask* task);
+  void Reschedule(RescheduleRequest* request);
+  void RescheduleFound(RescheduleRequest* request, const LookupTask* task);
+  // The job's SCHEDULED or READY key goes, and what memory knows of it.
+  void Unplace(const LookupTask* task);
+  // It stands anew: by `clock` at `time_ms`, or ready (time_ms 0). A job row tells where.
+  void PlaceAnew(const LookupTask* task, keycodec::Clock clock, int64_t time_ms, uint32_t priority);
+  static Error NotMovable(JobId id, JobState state);
 
   // core_vesting.cc
   void StartRefill(LaneZone* zone);

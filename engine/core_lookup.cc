@@ -69,26 +69,9 @@ void Core::Impl::CancelFound(CancelRequest* request, const LookupTask* task) {
   if (task->state == JobState::kGone) return Executed(request);
   const keycodec::Zone& zone = task->record->header.zone;
   CoreQueue* const queue = QueueById(zone.queue);
-  key_.clear();
   switch (task->state) {
     case JobState::kScheduled:
-      keycodec::AppendScheduledKey(task->lane, task->scheduled.clock, task->scheduled.time_ms,
-                                   task->id, &key_);
-      batch_.SingleDelete(Family::kVesting, key_);
-      Count(queue, keycodec::Counter::kScheduled, -1);
-      NoteUnscheduled(LaneHere(task->lane), task->scheduled.clock, task->id);
-      break;
-    case JobState::kReady: {
-      keycodec::AppendReadyKey(task->lane, zone.queue, zone.incarnation, zone.order, zone.space,
-                               task->rank, &key_);
-      batch_.SingleDelete(Family::kVesting, key_);
-      Count(queue, keycodec::Counter::kReady, -1);
-      SpaceState* const space = SpaceOf(queue, zone.space);
-      cached_bytes_ -= ZoneOf(space, task->lane)->window.EraseRank(task->rank).dropped_bytes;
-      SpaceChanged(space);
-      MaybeForget(space);
-      break;
-    }
+    case JobState::kReady: Unplace(task); break;
     case JobState::kDead:
       batch_.Delete(Family::kRows, task->row->key);
       Count(queue, keycodec::Counter::kDead, -1);

@@ -244,8 +244,11 @@ void Core::Impl::FinishDueScan(LaneState* lane, DueTask* task) {
     }
     PutReady(queue, key.lane, value.zone.space, value.zone.incarnation, value.zone.order, rank,
              {flags, value.attempt}, nullptr);
-    if (flags != value.flags) {
+    if (value.zone.order == keycodec::Order::kTime && key.clock == keycodec::Clock::kWall) {
       keycodec::JobRow row;
+      if (const auto it = task->rows.find(key.id); it != task->rows.end())
+        row = std::move(it->second);
+      row.key.clear();
       keycodec::AppendReadyKey(key.lane, value.zone.queue, value.zone.incarnation, value.zone.order,
                                value.zone.space, rank, &row.key);
       row.attempt = value.attempt;

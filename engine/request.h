@@ -30,6 +30,9 @@ enum class RequestKind : uint8_t {
   kRelease,
   kCancel,
   kJob,
+  kRevoke,
+  kPromote,
+  kReschedule,
 };
 
 // What a worker holds: proves the claim `fence` of job `id`. Void once the lease is over (LEASE-2).
@@ -201,6 +204,32 @@ struct JobRequest : Request {
   std::string reason;  // kDead
   uint64_t size = 0;   // payload bytes
   std::string payload;
+};
+
+// REVOKE: ends a lease as its expiry would; the attempt is used. Outputs: revoked (false: the job is
+// not leased).
+struct RevokeRequest : Request {
+  RevokeRequest() : Request(RequestKind::kRevoke) {}
+  JobId id;
+  bool revoked = false;
+};
+
+// PROMOTE: a scheduled job is ready now. Errors: kNotFound, kBusy (leased, dead, waiting).
+struct PromoteRequest : Request {
+  PromoteRequest() : Request(RequestKind::kPromote) {}
+  JobId id;
+};
+
+// RESCHEDULE: a scheduled or ready job vests after `delay` (engine time) or at wall time `at`, at once
+// where that is not in the future. Errors: as PROMOTE, and kRange (beyond the last time of a key).
+struct RescheduleRequest : Request {
+  RescheduleRequest() : Request(RequestKind::kReschedule) {}
+  JobId id;
+  bool at_set = false;  // `at` instead of `delay`
+  Duration delay;
+  WallTime at;
+  bool priority_set = false;
+  uint32_t priority = 0;
 };
 
 struct QueueCounts {

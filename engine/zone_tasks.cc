@@ -109,7 +109,21 @@ Error DueTask::Run(const Store& store) {
     if (!value.ok()) return value.error();
     jobs.emplace_back(*key, std::move(*value));
   }
-  return it->error();
+  VESTQ_RETURN_IF_ERROR(it->error());
+  it.reset();
+  for (const auto& [key, value] : jobs) {
+    if (clock != keycodec::Clock::kWall || value.zone.order != keycodec::Order::kTime ||
+        (value.flags & keycodec::kFlagJobRow) == 0)
+      continue;
+    std::string bytes;
+    const Error got = store.Get(Family::kRows, keycodec::JobRowKey(lane, key.id), &bytes);
+    if (got.code() == ErrorCode::kNotFound) continue;  // cancelled meanwhile, its owner knows
+    if (!got.ok()) return got;
+    Result<keycodec::JobRow> row = keycodec::DecodeJobRow(bytes);
+    if (!row.ok()) return row.error();
+    rows.emplace(key.id, std::move(*row));
+  }
+  return Error::Ok();
 }
 
 }  // namespace vestq

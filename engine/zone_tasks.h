@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstdint>
+#include <map>
 #include <optional>
 #include <string>
 #include <utility>
@@ -75,6 +76,9 @@ class DueTask : public ReadTask {
 
   std::vector<std::pair<keycodec::ScheduledKey, keycodec::ScheduledValue>> jobs;
   int64_t next_ms = 0;  // of the first key beyond them; MonoTime::Max().ms() when there is none
+  // Of those by wall time in an order by time: the job rows they have. Such a row must name the key
+  // that the job gets now, and keeps what else it says.
+  std::map<JobId, keycodec::JobRow> rows;
 };
 
 }  // namespace vestq

@@ -57,6 +57,10 @@ void Fail(Session& session, Args args);
 void Release(Session& session, Args args);
 void Cancel(Session& session, Args args);
 void Job(Session& session, Args args);
+// command_handling.cc
+void Revoke(Session& session, Args args);
+void Promote(Session& session, Args args);
+void Reschedule(Session& session, Args args);
 // command_queues.cc
 void Queues(Session& session, Args args);
 void Queue(Session& session, Args args);

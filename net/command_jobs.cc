@@ -4,36 +4,13 @@
 #include "engine/base/limits.h"
 #include "lease/backoff.h"
 #include "net/command.h"
+#include "net/command_words.h"
 #include "net/options.h"
 #include "net/session.h"
 #include "net/words.h"
 
 namespace vestq::handlers {
 namespace {
-
-constexpr uint64_t kPriorityMax = UINT32_MAX;
-
-// Assigns the value of a Result to a field, or fails the command.
-#define VESTQ_WORD(target, parse, convert) \
-  {                                        \
-    auto word = (parse);                   \
-    if (!word.ok()) return word.error();   \
-    (target) = convert(*word);             \
-  }
-
-Result<JobId> ParseJobId(std::string_view text) {
-  auto id = words::ParseNumber("job id", text, 1, limits::kJobIdMax);
-  if (!id.ok()) return id.error();
-  return JobId(*id);
-}
-
-Result<Duration> ParseLease(std::string_view name, std::string_view text) {
-  return words::ParseDuration(name, text, limits::kLeaseMin, limits::kLeaseMax);
-}
-
-Result<Duration> ParseDelay(std::string_view text) {
-  return words::ParseDuration("DELAY", text, Duration(0), limits::kDelayMax);
-}
 
 namespace enqueue_options {
 enum : size_t {
@@ -244,29 +221,19 @@ Error FillJob(Args args, JobRequest* r) {
   return options.error();
 }
 
-template <typename T>
-void Submit(Session& session, Args args, Error (*fill)(Args, T*)) {
-  T* request = session.pool().Take<T>();
-  const Error error = fill(args, request);
-  if (error.ok()) {
-    session.Submit(request);
-  } else {
-    session.pool().Put(request);
-    session.Fail(error);
-  }
-}
-
-#undef VESTQ_WORD
-
 }  // namespace
 
-void Enqueue(Session& session, Args args) { Submit<EnqueueRequest>(session, args, FillEnqueue); }
-void Lease(Session& session, Args args) { Submit<LeaseRequest>(session, args, FillLease); }
-void Renew(Session& session, Args args) { Submit<RenewRequest>(session, args, FillRenew); }
-void Fail(Session& session, Args args) { Submit<FailRequest>(session, args, FillFail); }
-void Release(Session& session, Args args) { Submit<ReleaseRequest>(session, args, FillRelease); }
-void Cancel(Session& session, Args args) { Submit<CancelRequest>(session, args, FillCancel); }
-void Job(Session& session, Args args) { Submit<JobRequest>(session, args, FillJob); }
+void Enqueue(Session& session, Args args) {
+  SubmitFilled<EnqueueRequest>(session, args, FillEnqueue);
+}
+void Lease(Session& session, Args args) { SubmitFilled<LeaseRequest>(session, args, FillLease); }
+void Renew(Session& session, Args args) { SubmitFilled<RenewRequest>(session, args, FillRenew); }
+void Fail(Session& session, Args args) { SubmitFilled<FailRequest>(session, args, FillFail); }
+void Release(Session& session, Args args) {
+  SubmitFilled<ReleaseRequest>(session, args, FillRelease);
+}
+void Cancel(Session& session, Args args) { SubmitFilled<CancelRequest>(session, args, FillCancel); }
+void Job(Session& session, Args args) { SubmitFilled<JobRequest>(session, args, FillJob); }
 
 void Complete(Session& session, Args args) {
   PooledComplete* request = session.pool().Take<PooledComplete>();

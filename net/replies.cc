@@ -117,7 +117,11 @@ void WriteReply(const Slot& slot, RespWriter* w) {
       return w->BulkNumber(static_cast<const EnqueueRequest&>(request).id.value());
     case RequestKind::kLease: return WriteLease(slot, static_cast<const LeaseRequest&>(request), w);
     case RequestKind::kRenew: return w->Int(static_cast<const RenewRequest&>(request).left.ms());
+    case RequestKind::kRevoke:
+      return w->Int(static_cast<const RevokeRequest&>(request).revoked ? 1 : 0);
     case RequestKind::kComplete:
+    case RequestKind::kPromote:
+    case RequestKind::kReschedule:
     case RequestKind::kRelease: return w->Simple("OK");
     case RequestKind::kFail: {
       const auto& fail = static_cast<const FailRequest&>(request);

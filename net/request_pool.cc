@@ -132,6 +132,9 @@ void RequestPool::Put(Request* request) {
     case RequestKind::kRelease: return Keep<ReleaseRequest>(request);
     case RequestKind::kCancel: return Keep<CancelRequest>(request);
     case RequestKind::kJob: return Keep<JobRequest>(request);
+    case RequestKind::kRevoke:
+    case RequestKind::kPromote:
+    case RequestKind::kReschedule: delete request; return;
   }
   CHECK(false, "a request of a kind that the pool does not make");
 }

@@ -57,16 +57,20 @@ class RequestPool {
   RequestPool(const RequestPool&) = delete;
   RequestPool& operator=(const RequestPool&) = delete;
 
-  // As new; T is EnqueueRequest, LeaseRequest, RenewRequest, PooledComplete, FailRequest,
-  // ReleaseRequest, CancelRequest or JobRequest.
+  // As new. Kept for reuse are EnqueueRequest, LeaseRequest, RenewRequest, PooledComplete,
+  // FailRequest, ReleaseRequest, CancelRequest and JobRequest; the kinds of rare commands are not.
   template <typename T>
   T* Take() {
-    auto& free = FreeOf(static_cast<T*>(nullptr));
     ++taken_;
-    if (free.empty()) return new T();
-    T* request = free.back().release();
-    free.pop_back();
-    return request;
+    if constexpr (requires { FreeOf(static_cast<T*>(nullptr)); }) {
+      auto& free = FreeOf(static_cast<T*>(nullptr));
+      if (free.empty()) return new T();
+      T* request = free.back().release();
+      free.pop_back();
+      return request;
+    } else {
+      return new T();
+    }
   }
   // REQUIRES: taken from here, and not under way.
   void Put(Request* request);

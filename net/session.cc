@@ -221,7 +221,10 @@ size_t Session::Charge(const Request& request) const {
     case RequestKind::kComplete:
     case RequestKind::kFail:
     case RequestKind::kRelease:
-    case RequestKind::kCancel: return 0;
+    case RequestKind::kCancel:
+    case RequestKind::kRevoke:
+    case RequestKind::kPromote:
+    case RequestKind::kReschedule: return 0;
   }
   return 0;
 }

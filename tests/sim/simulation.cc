@@ -4,49 +4,13 @@
 #include <array>
 
 #include "engine/base/check.h"
+#include "tests/sim/simulation_model.h"
 
 namespace vestq {
 namespace {
 constexpr std::array<const char*, 3> kQueues = {"mail", "thumbs", "sync"};
 constexpr std::array<const char*, 6> kSpaces = {"", "", "", "acme", "bolt", "corp"};
-constexpr std::array<const char*, 8> kOpNames = {"ENQUEUE", "LEASE", "COMPLETE", "FAIL",
-                                                 "RELEASE", "RENEW", "CANCEL",   "JOB"};
 }  // namespace
-
-struct Simulation::ModelJob {
-  std::string payload;
-  JobId id;                   // known once answered or delivered
-  bool acknowledged = false;  // its ENQUEUE was answered
-  bool gone = false;          // COMPLETE or CANCEL answered
-  uint64_t gone_event = 0;    // when: a LEASE asked before it may have claimed before it
-  bool maybe_gone = false;    // one of those is unanswered
-  bool end_unknown = false;   // a COMPLETE or CANCEL was never answered
-  bool dead = false;          // a FAIL said so
-  bool may_be_dead = false;   // its attempts may be used up
-  uint32_t attempts_max = 0;
-  uint32_t deliveries = 0;
-  uint32_t given_back = 0;  // RELEASEs, answered or not
-  WallTime not_before;      // engine time has the same pace here
-  bool has_lease = false;
-  Receipt receipt;             // of the last delivery
-  int64_t lease_until_ms = 0;  // boottime; the lease certainly holds until then
-  int64_t lease_boot = 0;
-  int64_t claimed_ms = 0;  // of the last delivery
-  int64_t claim_boot = 0;
-  uint32_t busy = 0;  // requests under way for it
-  std::vector<std::string> history;
-};
-
-struct Simulation::Pending {
-  Op op = Op::kEnqueue;
-  ModelJob* job = nullptr;
-  std::unique_ptr<Request> request;
-  bool done = false;
-  int64_t asked_ms = 0;
-  uint64_t asked_event = 0;
-  Receipt receipt;
-  bool receipt_current = false;
-};
 
 Simulation::Simulation(const SimulationOptions& options)
     : options_(options), random_(options.seed) {
@@ -92,22 +56,24 @@ void Simulation::StartSomething() {
   pending->asked_event = ++events_;
   const uint64_t dice = random_.Below(100);
   bool started = true;
-  if (dice < 35) {
+  if (dice < 32) {
     StartEnqueue(pending.get());
-  } else if (dice < 62) {
+  } else if (dice < 57) {
     StartLease(pending.get());
-  } else if (dice < 80) {
+  } else if (dice < 75) {
     started = StartOnJob(pending.get(), Op::kComplete);
-  } else if (dice < 86) {
+  } else if (dice < 81) {
     started = StartOnJob(pending.get(), Op::kFail);
-  } else if (dice < 90) {
+  } else if (dice < 85) {
     started = StartOnJob(pending.get(), Op::kRelease);
-  } else if (dice < 94) {
+  } else if (dice < 89) {
     started = StartOnJob(pending.get(), Op::kRenew);
-  } else if (dice < 97) {
+  } else if (dice < 92) {
     started = StartOnJob(pending.get(), Op::kCancel);
-  } else {
+  } else if (dice < 94) {
     started = StartOnJob(pending.get(), Op::kJob);
+  } else {
+    started = StartHandling(pending.get());
   }
   if (!started) return;
   const auto core = static_cast<uint16_t>(random_.Below(world_->options().cores));
@@ -181,7 +147,7 @@ bool Simulation::StartOnJob(Pending* pending, Op op) {
   pending->job = job;
   pending->receipt = job->receipt;
   ++job->busy;
-  Note(job, std::string(kOpNames[static_cast<size_t>(op)]) + " asked");
+  Note(job, OpName(op) + " asked");
   switch (op) {
     case Op::kComplete: {
       auto request = std::make_unique<CompleteRequest>();
@@ -240,7 +206,10 @@ bool Simulation::StartOnJob(Pending* pending, Op op) {
       break;
     }
     case Op::kEnqueue:
-    case Op::kLease: return false;
+    case Op::kLease:
+    case Op::kRevoke:
+    case Op::kPromote:
+    case Op::kReschedule: return false;
   }
   return true;
 }
@@ -280,6 +249,9 @@ void Simulation::Answered(Pending* pending) {
       return;
     }
     case Op::kLease: return AnsweredLease(pending);
+    case Op::kRevoke:
+    case Op::kPromote:
+    case Op::kReschedule: return AnsweredHandling(pending);
     default: return AnsweredSettle(pending);
   }
 }
@@ -317,7 +289,8 @@ void Simulation::Delivered(const LeasedJob& leased, uint64_t asked_event) {
   if (job->deliveries > 0 && leased.receipt.fence < job->receipt.fence) {
     // An older claim whose answer took its time; the newer one is known already.
     const int64_t until_ms = claimed_ms + leased.lease_left.ms();
-    if (job->claim_boot == world_->clock().boot && job->busy == 0 && job->claimed_ms < until_ms) {
+    if (job->claim_boot == world_->clock().boot && job->busy == 0 && job->claimed_ms < until_ms &&
+        !RevokedSince(*job, claimed_ms)) {
       return Broken("SIM-3: job " + id + " was claimed before the end of an older lease, until " +
                         std::to_string(until_ms),
                     job);
@@ -335,7 +308,9 @@ void Simulation::Delivered(const LeasedJob& leased, uint64_t asked_event) {
   if (job->has_lease && leased.receipt.fence <= job->receipt.fence) {
     return Broken("SIM-3: job " + id + " came back with a fence that is not greater", job);
   }
-  if (world_->clock().wall_ms < job->not_before.ms())
+  const bool moved_since =  // it had been claimed before RESCHEDULE moved it
+      job->moved_boot == world_->clock().boot && claimed_ms <= job->moved_ms;
+  if (world_->clock().wall_ms < job->not_before.ms() && !moved_since)
     return Broken("SIM-7: job " + id + " came early", job);
   ++job->deliveries;
   Note(job, "delivered as " + leased.receipt.ToString() + ", attempt " +
@@ -356,6 +331,7 @@ void Simulation::Delivered(const LeasedJob& leased, uint64_t asked_event) {
   job->receipt = leased.receipt;
   job->lease_until_ms = now_ms + (leased.deadline.ms() - world_->clock().wall_ms);
   job->lease_boot = world_->clock().boot;
+  if (RevokedSince(*job, claimed_ms)) job->lease_until_ms = 0;
 }
 
 void Simulation::AnsweredSettle(Pending* pending) {
@@ -365,8 +341,7 @@ void Simulation::AnsweredSettle(Pending* pending) {
   const std::string id = std::to_string(job->id.value());
   const bool newer = job->receipt != pending->receipt;  // delivered again meanwhile
   Note(job,
-       std::string(kOpNames[static_cast<size_t>(pending->op)]) + " answered " +
-           std::string(ErrorCodeName(error.code())) +
+       OpName(pending->op) + " answered " + std::string(ErrorCodeName(error.code())) +
            (pending->op == Op::kRenew
                 ? ", left " +
                       std::to_string(static_cast<const RenewRequest&>(*pending->request).left.ms())
@@ -448,6 +423,7 @@ void Simulation::CrashSomehow() {
       }
       if (pending->op == Op::kCancel || pending->op == Op::kComplete)
         pending->job->end_unknown = true;
+      if (pending->op == Op::kRevoke) NoteRevoked(pending->job);
     }
   }
   const uint64_t dice = random_.Below(4);

@@ -52,7 +52,20 @@ class Simulation {
  private:
   struct ModelJob;
   struct Pending;
-  enum class Op : uint8_t { kEnqueue, kLease, kComplete, kFail, kRelease, kRenew, kCancel, kJob };
+  enum class Op : uint8_t {
+    kEnqueue,
+    kLease,
+    kComplete,
+    kFail,
+    kRelease,
+    kRenew,
+    kCancel,
+    kJob,
+    kRevoke,
+    kPromote,
+    kReschedule
+  };
+  static std::string OpName(Op op);
 
   void StartSomething();
   void StartEnqueue(Pending* pending);
@@ -62,6 +75,13 @@ class Simulation {
   void Answered(Pending* pending);
   void AnsweredLease(Pending* pending);
   void AnsweredSettle(Pending* pending);
+  // simulation_handling.cc
+  bool StartHandling(Pending* pending);
+  void AnsweredHandling(Pending* pending);
+  void NoteRevoked(ModelJob* job);
+  // A lease claimed then may have been revoked.
+  bool RevokedSince(const ModelJob& job, int64_t claimed_ms) const;
+
   void Delivered(const LeasedJob& job, uint64_t asked_event);
   void CrashSomehow();
   void Reopen();

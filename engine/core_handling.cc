@@ -1,0 +1,177 @@
+// REVOKE, PROMOTE and RESCHEDULE: a person, or a program in their stead, moves one job.
+#include <algorithm>
+
+#include "engine/base/check.h"
+#include "engine/core_impl.h"
+#include "engine/lookup_task.h"
+
+namespace vestq {
+
+Error Core::Impl::NotMovable(JobId id, JobState state) {
+  const std::string job = "job " + std::to_string(id.value());
+  if (state == JobState::kGone || state == JobState::kDone) {
+    return Error(ErrorCode::kNotFound, "there is no " + job);
+  }
+  return Error(ErrorCode::kBusy, job + " is " + std::string(JobStateName(state)));
+}
+
+// --- REVOKE ---
+
+void Core::Impl::Revoke(RevokeRequest* request) {
+  now_stale_ = true;
+  Lease* const lease = leases_.FindById(request->id);
+  // One whose deadline has passed has ended by itself, even if its key has not moved yet.
+  request->revoked = lease != nullptr && !lease->ending && lease->deadline > now();
+  if (!request->revoked) return Executed(request);
+  const bool used_up = lease->attempts_max != 0 && lease->attempt >= lease->attempts_max;
+  if (used_up && (lease->flags & keycodec::kFlagJobRow) != 0) {
+    // What the last worker said is read first. The lease is over from here on.
+    leases_.Suspend(lease);
+    const Fence fence = lease->fence;
+    return Lookup(request->id, [this, request, fence](const LookupTask* task) {
+      Lease* const ended = leases_.Find(request->id, fence);
+      if (ended == nullptr) return Executed(request);  // cancelled meanwhile
+      if (!task->error.ok()) {  // it goes the way of an expired one, a little later
+        leases_.Resume(ended, now() + Seconds(1));
+        return Refuse(request, task->error);
+      }
+      Count(QueueById(ended->queue), keycodec::Counter::kExpired, 1);
+      MakeDead(ended, "attempts used up: the lease was revoked",
+               task->row ? task->row->last_error : std::string());
+      Executed(request);
+    });
+  }
+  Count(QueueById(lease->queue), keycodec::Counter::kExpired, 1);
+  if (used_up) {
+    MakeDead(lease, "attempts used up: the lease was revoked", std::string());
+  } else {
+    BackToReady(lease, lease->attempt);
+  }
+  Executed(request);
+}
+
+// --- A job that is not leased ---
+
+void Core::Impl::Unplace(const LookupTask* task) {
+  const keycodec::Zone& zone = task->record->header.zone;
+  CoreQueue* const queue = QueueById(zone.queue);
+  key_.clear();
+  if (task->state == JobState::kScheduled) {
+    keycodec::AppendScheduledKey(task->lane, task->scheduled.clock, task->scheduled.time_ms,
+                                 task->id, &key_);
+    batch_.SingleDelete(Family::kVesting, key_);
+    Count(queue, keycodec::Counter::kScheduled, -1);
+    NoteUnscheduled(LaneHere(task->lane), task->scheduled.clock, task->id);
+  } else {
+    CHECK(task->state == JobState::kReady, "a job that stands in SCHEDULED or READY");
+    keycodec::AppendReadyKey(task->lane, zone.queue, zone.incarnation, zone.order, zone.space,
+                             task->rank, &key_);
+    batch_.SingleDelete(Family::kVesting, key_);
+    Count(queue, keycodec::Counter::kReady, -1);
+    SpaceState* const space = SpaceOf(queue, zone.space);
+    cached_bytes_ -= ZoneOf(space, task->lane)->window.EraseRank(task->rank).dropped_bytes;
+    SpaceChanged(space);
+    MaybeForget(space);
+  }
+  TouchJob(task->id);
+}
+
+void Core::Impl::PlaceAnew(const LookupTask* task, keycodec::Clock clock, int64_t time_ms,
+                           uint32_t priority) {
+  const keycodec::JobHeader& header = task->record->header;
+  const keycodec::Zone& zone = header.zone;
+  CoreQueue* const queue = QueueById(zone.queue);
+  const uint32_t flags = task->flags | keycodec::kFlagJobRow;
+  keycodec::JobRow row = task->row ? *task->row : keycodec::JobRow();
+  row.place = keycodec::Place::kVesting;
+  row.key.clear();
+  row.attempt = task->attempt;
+  row.priority = priority;
+  if (time_ms == 0) {
+    const int64_t ready_ms = zone.order == keycodec::Order::kTime ? now().ms() : header.enqueued_ms;
+    const keycodec::ReadyRank rank{priority, ready_ms, task->id};
+    keycodec::AppendReadyKey(task->lane, zone.queue, zone.incarnation, zone.order, zone.space, rank,
+                             &row.key);
+    PutReady(queue, task->lane, zone.space, zone.incarnation, zone.order, rank,
+             {flags, task->attempt}, nullptr);
+  } else {
+    keycodec::AppendScheduledKey(task->lane, clock, time_ms, task->id, &row.key);
+    keycodec::ScheduledValue value;
+    value.flags = flags;
+    value.attempt = task->attempt;
+    value.zone = zone;
+    value.priority = priority;
+    value.enqueued_ms = header.enqueued_ms;
+    PutScheduled(queue, task->lane, clock, time_ms, task->id, value);
+  }
+  value_.clear();
+  keycodec::Append(row, &value_);
+  batch_.Put(Family::kRows, keycodec::JobRowKey(task->lane, task->id), value_);
+}
+
+// --- PROMOTE ---
+
+void Core::Impl::Promote(PromoteRequest* request) {
+  Lookup(request->id, [this, request](const LookupTask* task) {
+    if (!task->error.ok()) return Refuse(request, task->error);
+    if (leases_.FindById(request->id) != nullptr) {
+      return Refuse(request, NotMovable(request->id, JobState::kLeased));
+    }
+    PromoteFound(request, task);
+  });
+}
+
+void Core::Impl::PromoteFound(PromoteRequest* request, const LookupTask* task) {
+  if (task->state == JobState::kReady) return Executed(request);
+  if (task->state != JobState::kScheduled) {
+    return Refuse(request, NotMovable(task->id, task->state));
+  }
+  now_stale_ = true;
+  Unplace(task);
+  PlaceAnew(task, keycodec::Clock::kEngine, 0, task->priority);
+  Executed(request);
+}
+
+// --- RESCHEDULE ---
+
+void Core::Impl::Reschedule(RescheduleRequest* request) {
+  Lookup(request->id, [this, request](const LookupTask* task) {
+    if (!task->error.ok()) return Refuse(request, task->error);
+    if (leases_.FindById(request->id) != nullptr) {
+      return Refuse(request, NotMovable(request->id, JobState::kLeased));
+    }
+    RescheduleFound(request, task);
+  });
+}
+
+void Core::Impl::RescheduleFound(RescheduleRequest* request, const LookupTask* task) {
+  if (task->state != JobState::kScheduled && task->state != JobState::kReady) {
+    return Refuse(request, NotMovable(task->id, task->state));
+  }
+  now_stale_ = true;  // a delay runs from now
+  const keycodec::Clock clock = request->at_set ? keycodec::Clock::kWall : keycodec::Clock::kEngine;
+  int64_t time_ms = 0;
+  if (request->at_set) {
+    if (request->at > shared_->clock->Wall()) time_ms = request->at.ms();
+  } else if (request->delay > Duration(0)) {
+    time_ms = (now() + request->delay).ms();
+  }
+  if (time_ms > limits::kKeyTimeMsMax) {
+    return Refuse(
+        request, Error(ErrorCode::kRange, "the job would vest after the last time a key can hold"));
+  }
+  const uint32_t priority = request->priority_set ? request->priority : task->priority;
+  // A move to the same key is no write.
+  const bool stays =
+      priority == task->priority &&
+      (time_ms == 0 ? task->state == JobState::kReady
+                    : task->state == JobState::kScheduled && task->scheduled.clock == clock &&
+                          task->scheduled.time_ms == time_ms);
+  if (!stays) {
+    Unplace(task);
+    PlaceAnew(task, clock, time_ms, priority);
+  }
+  Executed(request);
+}
+
+}  // namespace vestq

@@ -1,0 +1,53 @@
+// What the simulation (tests/sim/simulation.h) knows of each job and of each question under way.
+// Internal to its files.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "tests/sim/simulation.h"
+
+namespace vestq {
+
+struct Simulation::ModelJob {
+  std::string payload;
+  JobId id;                   // known once answered or delivered
+  bool acknowledged = false;  // its ENQUEUE was answered
+  bool gone = false;          // COMPLETE or CANCEL answered
+  uint64_t gone_event = 0;    // when: a LEASE asked before it may have claimed before it
+  bool maybe_gone = false;    // one of those is unanswered
+  bool end_unknown = false;   // a COMPLETE or CANCEL was never answered
+  bool dead = false;          // a FAIL said so
+  bool may_be_dead = false;   // its attempts may be used up
+  uint32_t attempts_max = 0;
+  uint32_t deliveries = 0;
+  uint32_t given_back = 0;  // RELEASEs, answered or not
+  WallTime not_before;      // engine time has the same pace here
+  bool has_lease = false;
+  Receipt receipt;             // of the last delivery
+  int64_t lease_until_ms = 0;  // boottime; the lease certainly holds until then
+  int64_t lease_boot = 0;
+  int64_t claimed_ms = 0;  // of the last delivery
+  int64_t claim_boot = 0;
+  int64_t revoked_ms = -1;  // when a REVOKE was last answered, or cut off
+  int64_t revoked_boot = 0;
+  int64_t moved_ms = -1;  // when a RESCHEDULE was last answered
+  int64_t moved_boot = 0;
+  uint32_t busy = 0;  // requests under way for it
+  std::vector<std::string> history;
+};
+
+struct Simulation::Pending {
+  Op op = Op::kEnqueue;
+  ModelJob* job = nullptr;
+  std::unique_ptr<Request> request;
+  bool done = false;
+  int64_t asked_ms = 0;
+  uint64_t asked_event = 0;
+  Receipt receipt;
+  bool receipt_current = false;
+};
+
+}  // namespace vestq
