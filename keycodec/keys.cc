@@ -15,35 +15,12 @@ namespace {
 constexpr size_t kRangePrefixBytes = kLaneBytes + 1;
 constexpr size_t kRankBytes = 4 + kTimeBytes + kIdBytes;
 constexpr size_t kQueuePrefixBytes = kRangePrefixBytes + 4;
-// Every byte of the space may be an escaped 00; two bytes end it.
-constexpr size_t kZonePrefixBytesMax = kQueuePrefixBytes + 4 + 1 + 2 * limits::kSpaceBytes + 2;
-
-constexpr uint8_t kEscapedZero = 0xFF;
-constexpr uint8_t kSpaceEnd = 0x01;
+constexpr size_t kZonePrefixBytesMax = kQueuePrefixBytes + 4 + 1 + kKeySpaceBytesMax;
 
 template <size_t N>
 void PutRangePrefix(LaneId lane, Range range, Writer<N>* writer) {
   writer->template BigEndian<kLaneBytes>(lane.value());
   writer->Byte(static_cast<uint8_t>(range));
-}
-
-// 00 becomes 00 FF, and 00 01 ends the space, so that a space sorts before its own continuations
-// (KEY-1) and no encoded space is the beginning of another (KEY-3).
-template <size_t N>
-void PutSpace(std::string_view space, Writer<N>* writer) {
-  CHECK(space.size() <= limits::kSpaceBytes, "a space is at most kSpaceBytes long");
-  while (!space.empty()) {
-    const size_t zero = space.find('\0');
-    if (zero == std::string_view::npos) {
-      writer->Raw(space);
-      break;
-    }
-    writer->Raw(space.substr(0, zero + 1));
-    writer->Byte(kEscapedZero);
-    space.remove_prefix(zero + 1);
-  }
-  writer->Byte(0);
-  writer->Byte(kSpaceEnd);
 }
 
 template <size_t N>
@@ -54,23 +31,6 @@ void PutZonePrefix(LaneId lane, QueueId queue, Incarnation incarnation, Order or
   writer->template BigEndian<4>(incarnation.value());
   writer->Byte(static_cast<uint8_t>(order));
   PutSpace(space, writer);
-}
-
-// Reads over an escaped space. Appends its bytes to *out unless that is null.
-void ReadSpace(Reader* reader, std::string* out) {
-  size_t size = 0;
-  for (;;) {
-    const std::string_view plain = reader->Until("space", '\0');
-    const uint8_t escape = reader->Byte("space");
-    if (!reader->ok()) return;
-    const bool more = escape == kEscapedZero;
-    if (!more && escape != kSpaceEnd) return reader->Fail("space", "unknown escape");
-    size += plain.size() + (more ? 1 : 0);
-    if (size > limits::kSpaceBytes) return reader->Fail("space", "too long");
-    if (out != nullptr) out->append(plain);
-    if (!more) return;
-    if (out != nullptr) out->push_back('\0');
-  }
 }
 
 LaneId ReadRangePrefix(Reader* reader, Range range) {

@@ -119,15 +119,44 @@ void AppendJobKey(LaneId lane, JobId id, std::string* out);
 //   s name              settings: format, lanes, epoch, ids ...
 //   k slot              clock, one per core slot
 //   q name              a queue: number, incarnation, options
+//   x queue             a dropped queue whose keys are still being erased
 //   c slot queue        counters, only the sum over slots means something
 //   j lane id           job row: where a job stands when its header does not tell
 //   d queue incarnation time id     dead letter
+//   r queue incarnation time id     kept result, by the engine time it was finished
+//   w queue incarnation id          job that waits for others
+//   u queue space key               unique key, held by a job or by its window
+//   t lane clock time kind rest     timer: something of the lane ends or is due at that time
+//   a lane child parent             `child` (of that lane) waits for `parent`
+//   p lane parent child             the same edge, where the parent (of that lane) finds it
+//   m lane epoch number             word for another lane, not taken in yet
+//   h name              a schedule
+
+// What a timer is about. Persisted; never renumber.
+enum class TimerKind : uint8_t { kUniqueWindow = 1, kKept = 2, kExpire = 3, kSchedule = 4 };
+
+// REQUIRES: names of queues and schedules have 1 .. limits::kQueueNameBytes and kScheduleNameBytes,
+// unique keys 1 .. limits::kUniqueKeyBytes; spaces, times and ids as above.
 std::string SettingKey(std::string_view name);
 std::string ClockKey(uint16_t slot);
 std::string QueueKey(std::string_view name);
+std::string DroppedKey(QueueId queue);
 std::string CounterKey(uint16_t slot, QueueId queue);
 std::string JobRowKey(LaneId lane, JobId id);
 std::string DeadKey(QueueId queue, Incarnation incarnation, int64_t time_ms, JobId id);
+std::string DoneKey(QueueId queue, Incarnation incarnation, int64_t finished_ms, JobId id);
+std::string WaitingKey(QueueId queue, Incarnation incarnation, JobId id);
+std::string UniqueKey(QueueId queue, std::string_view space, std::string_view key);
+// A timer of a job. REQUIRES: not kSchedule.
+std::string TimerKey(LaneId lane, Clock clock, int64_t time_ms, TimerKind kind, JobId id);
+// A timer of a schedule: kSchedule.
+std::string TimerKey(LaneId lane, Clock clock, int64_t time_ms, std::string_view schedule);
+// Both sides of an edge; the lane is the child's, or the parent's.
+std::string ChildEdgeKey(LaneId lane, JobId child, JobId parent);
+std::string ParentEdgeKey(LaneId lane, JobId parent, JobId child);
+// `lane` is the one that takes it in; (epoch, number) is never used twice in a store.
+std::string HandoverKey(LaneId lane, uint32_t epoch, uint64_t number);
+std::string ScheduleKey(std::string_view name);
 
 struct CounterRowKey {
   uint16_t slot = 0;
@@ -139,11 +168,71 @@ struct DeadRowKey {
   int64_t time_ms = 0;
   JobId id;
 };
+struct DoneRowKey {
+  QueueId queue;
+  Incarnation incarnation;
+  int64_t finished_ms = 0;
+  JobId id;
+};
+struct WaitingRowKey {
+  QueueId queue;
+  Incarnation incarnation;
+  JobId id;
+};
+struct UniqueRowKey {
+  QueueId queue;
+  std::string space;
+  std::string key;
+};
+struct TimerRowKey {
+  LaneId lane;
+  Clock clock = Clock::kEngine;
+  int64_t time_ms = 0;
+  TimerKind kind = TimerKind::kUniqueWindow;
+  JobId id;              // of all kinds but kSchedule
+  std::string schedule;  // kSchedule: its name
+};
+struct EdgeRowKey {
+  LaneId lane;
+  JobId child;
+  JobId parent;
+};
+struct HandoverRowKey {
+  LaneId lane;
+  uint32_t epoch = 0;
+  uint64_t number = 0;
+};
+// Errors of all: kCorruption, naming the field.
 [[nodiscard]] Result<std::string> DecodeQueueKey(std::string_view key);  // the name
+[[nodiscard]] Result<QueueId> DecodeDroppedKey(std::string_view key);
 [[nodiscard]] Result<uint16_t> DecodeClockKey(std::string_view key);
 [[nodiscard]] Result<CounterRowKey> DecodeCounterKey(std::string_view key);
 [[nodiscard]] Result<std::pair<LaneId, JobId>> DecodeJobRowKey(std::string_view key);
 [[nodiscard]] Result<DeadRowKey> DecodeDeadKey(std::string_view key);
+[[nodiscard]] Result<DoneRowKey> DecodeDoneKey(std::string_view key);
+[[nodiscard]] Result<WaitingRowKey> DecodeWaitingKey(std::string_view key);
+[[nodiscard]] Result<UniqueRowKey> DecodeUniqueKey(std::string_view key);
+[[nodiscard]] Result<TimerRowKey> DecodeTimerKey(std::string_view key);
+[[nodiscard]] Result<EdgeRowKey> DecodeChildEdgeKey(std::string_view key);
+[[nodiscard]] Result<EdgeRowKey> DecodeParentEdgeKey(std::string_view key);
+[[nodiscard]] Result<HandoverRowKey> DecodeHandoverKey(std::string_view key);
+[[nodiscard]] Result<std::string> DecodeScheduleKey(std::string_view key);  // the name
+
+// Scan prefixes of the rows family; upper bound: PrefixSuccessor.
+//
+// The rows of a queue, in all its lives, or in one.
+enum class QueueRows : char { kDead = 'd', kDone = 'r', kUnique = 'u', kWaiting = 'w' };
+void AppendQueueRowsPrefix(QueueRows rows, QueueId queue, std::string* out);
+// REQUIRES: not kUnique, whose keys outlive an incarnation.
+void AppendQueueRowsPrefix(QueueRows rows, QueueId queue, Incarnation incarnation,
+                           std::string* out);
+// A lane's timers by one clock, soonest first.
+void AppendTimerPrefix(LaneId lane, Clock clock, std::string* out);
+// What a job waits for, and what waits for it.
+void AppendChildEdgePrefix(LaneId lane, JobId child, std::string* out);
+void AppendParentEdgePrefix(LaneId lane, JobId parent, std::string* out);
+// What a lane has to take in, by epoch and number.
+void AppendHandoverPrefix(LaneId lane, std::string* out);
 
 // The lane that owns a non-empty space's fairness: XXH3 of (queue name, space) modulo lanes.
 // Persisted by effect: never change. REQUIRES: a name of at most limits::kQueueNameBytes, at least

@@ -13,6 +13,14 @@ void Reader::Fail(const char* field, const char* why, ErrorCode code) {
   at_ = end_;
 }
 
+void Reader::Finished(Reader* inside) {
+  if (inside->ok() && !inside->empty()) inside->Fail("end", "bytes left over");
+  if (inside->ok() || !ok()) return;
+  const auto start = static_cast<size_t>(inside->begin_ - begin_);
+  Fail(inside->field_, inside->why_, inside->code_);
+  failed_at_ = start + inside->failed_at_;
+}
+
 uint64_t Reader::LongVarint(const char* field, uint64_t max) {
   uint64_t value = 0;
   const char* at = at_;

@@ -27,6 +27,11 @@ class Reader {
   size_t left() const { return static_cast<size_t>(end_ - at_); }
   size_t position() const { return static_cast<size_t>(at_ - begin_); }
 
+  // A reader of `bytes`, which were read from this one: a field with fields of its own.
+  Reader Inside(std::string_view bytes) const { return Reader(what_, bytes); }
+  // Takes over the failure of such a reader, or that it left bytes over.
+  void Finished(Reader* inside);
+
   // Keeps the first failure only. A number that fails is told by where it begins.
   void Fail(const char* field, const char* why, ErrorCode code = ErrorCode::kCorruption);
 

@@ -11,6 +11,8 @@ namespace vestq::limits {
 // --- Names (net/PROTOCOL.md, "Words on the wire") ---
 inline constexpr size_t kQueueNameBytes = 200;  // beanstalkd's tube limit, so that names cross over
 inline constexpr size_t kSpaceBytes = 200;      // part of every READY key
+inline constexpr size_t kUniqueKeyBytes = 512;  // part of a row's key; a hash or an address fits
+inline constexpr size_t kScheduleNameBytes = 200;  // as a queue's
 inline constexpr size_t kWorkerNameBytes = 200;
 inline constexpr size_t kReasonBytes = 4096;  // stored in a job row on each failure
 

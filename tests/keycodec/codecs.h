@@ -21,6 +21,9 @@ struct Codec {
   bool bijective = true;
   // A valid encoding, cut short, is never a valid one.
   bool prefix_free = true;
+  // No allocation is larger than so many times the input. A header of two bytes becomes two strings
+  // (64 bytes), and an id of seven becomes eight.
+  size_t growth = 2;
 };
 
 template <typename T>
@@ -52,6 +55,33 @@ inline std::string JobKey(LaneId lane, JobId id) {
   std::string out;
   AppendJobKey(lane, id, &out);
   return out;
+}
+
+inline std::string EncodedRow(const DoneRowKey& k) {
+  return DoneKey(k.queue, k.incarnation, k.finished_ms, k.id);
+}
+inline std::string EncodedRow(const WaitingRowKey& k) {
+  return WaitingKey(k.queue, k.incarnation, k.id);
+}
+inline std::string EncodedRow(const UniqueRowKey& k) { return UniqueKey(k.queue, k.space, k.key); }
+inline std::string EncodedRow(const TimerRowKey& k) {
+  if (k.kind == TimerKind::kSchedule) return TimerKey(k.lane, k.clock, k.time_ms, k.schedule);
+  return TimerKey(k.lane, k.clock, k.time_ms, k.kind, k.id);
+}
+inline std::string EncodedRow(const HandoverRowKey& k) {
+  return HandoverKey(k.lane, k.epoch, k.number);
+}
+inline std::string EncodedChildEdge(const EdgeRowKey& k) {
+  return ChildEdgeKey(k.lane, k.child, k.parent);
+}
+inline std::string EncodedParentEdge(const EdgeRowKey& k) {
+  return ParentEdgeKey(k.lane, k.parent, k.child);
+}
+
+template <typename T>
+Result<std::string> EncodedRow(const Result<T>& key) {
+  if (!key.ok()) return key.error();
+  return EncodedRow(*key);
 }
 
 inline const std::vector<Codec>& Codecs() {
@@ -102,6 +132,53 @@ inline const std::vector<Codec>& Codecs() {
          if (!key.ok()) return key.error();
          return DeadKey(key->queue, key->incarnation, key->time_ms, key->id);
        }},
+      {"kept result key", [](Random& r) { return EncodedRow(r.AnyDoneKey()); },
+       [](std::string_view b) { return EncodedRow(DecodeDoneKey(b)); }},
+      {"waiting key", [](Random& r) { return EncodedRow(r.AnyWaitingKey()); },
+       [](std::string_view b) { return EncodedRow(DecodeWaitingKey(b)); }},
+      {"unique key", [](Random& r) { return EncodedRow(r.AnyUniqueKey()); },
+       [](std::string_view b) { return EncodedRow(DecodeUniqueKey(b)); }, true, false},
+      {"timer key",
+       [](Random& r) {
+         TimerRowKey key = r.AnyTimerKey();
+         while (key.kind == TimerKind::kSchedule) key = r.AnyTimerKey();
+         return EncodedRow(key);
+       },
+       [](std::string_view b) { return EncodedRow(DecodeTimerKey(b)); }},
+      {"schedule's timer key",
+       [](Random& r) {
+         TimerRowKey key = r.AnyTimerKey();
+         while (key.kind != TimerKind::kSchedule) key = r.AnyTimerKey();
+         return EncodedRow(key);
+       },
+       [](std::string_view b) { return EncodedRow(DecodeTimerKey(b)); }, true, false},
+      {"child's edge key", [](Random& r) { return EncodedChildEdge(r.AnyEdgeKey()); },
+       [](std::string_view b) -> Result<std::string> {
+         const Result<EdgeRowKey> key = DecodeChildEdgeKey(b);
+         if (!key.ok()) return key.error();
+         return EncodedChildEdge(*key);
+       }},
+      {"parent's edge key", [](Random& r) { return EncodedParentEdge(r.AnyEdgeKey()); },
+       [](std::string_view b) -> Result<std::string> {
+         const Result<EdgeRowKey> key = DecodeParentEdgeKey(b);
+         if (!key.ok()) return key.error();
+         return EncodedParentEdge(*key);
+       }},
+      {"hand-over key", [](Random& r) { return EncodedRow(r.AnyHandoverKey()); },
+       [](std::string_view b) { return EncodedRow(DecodeHandoverKey(b)); }},
+      {"schedule key", [](Random& r) { return ScheduleKey(r.Name(limits::kScheduleNameBytes)); },
+       [](std::string_view b) -> Result<std::string> {
+         const Result<std::string> name = DecodeScheduleKey(b);
+         if (!name.ok()) return name.error();
+         return ScheduleKey(*name);
+       },
+       true, false},
+      {"dropped queue key", [](Random& r) { return DroppedKey(QueueId(r.U32())); },
+       [](std::string_view b) -> Result<std::string> {
+         const Result<QueueId> queue = DecodeDroppedKey(b);
+         if (!queue.ok()) return queue.error();
+         return DroppedKey(*queue);
+       }},
       {"READY value", [](Random& r) { return Encoded(r.AnyReadyValue()); },
        [](std::string_view b) { return Encoded(DecodeReadyValue(b)); }},
       {"SCHEDULED value", [](Random& r) { return Encoded(r.AnyScheduledValue()); },
@@ -114,11 +191,27 @@ inline const std::vector<Codec>& Codecs() {
          if (!record.ok()) return record.error();
          return EncodedJob(record->header, record->payload);
        },
-       false, false},
+       false, false, 33},
       {"job row", [](Random& r) { return Encoded(r.AnyJobRow()); },
-       [](std::string_view b) { return Encoded(DecodeJobRow(b)); }},
+       [](std::string_view b) { return Encoded(DecodeJobRow(b)); }, false},
       {"dead letter", [](Random& r) { return Encoded(r.AnyDeadValue()); },
-       [](std::string_view b) { return Encoded(DecodeDeadValue(b)); }},
+       [](std::string_view b) { return Encoded(DecodeDeadValue(b)); }, false},
+      {"kept result", [](Random& r) { return Encoded(r.AnyDoneValue()); },
+       [](std::string_view b) { return Encoded(DecodeDoneValue(b)); }, false},
+      {"waiting job", [](Random& r) { return Encoded(r.AnyWaitingValue()); },
+       [](std::string_view b) { return Encoded(DecodeWaitingValue(b)); }, false},
+      {"unique key's holder", [](Random& r) { return Encoded(r.AnyUniqueValue()); },
+       [](std::string_view b) { return Encoded(DecodeUniqueValue(b)); }},
+      {"timer", [](Random& r) { return Encoded(r.AnyTimerValue()); },
+       [](std::string_view b) { return Encoded(DecodeTimerValue(b)); }},
+      {"edge", [](Random&) { return Encoded(EdgeValue()); },
+       [](std::string_view b) { return Encoded(DecodeEdgeValue(b)); }},
+      {"hand-over", [](Random& r) { return Encoded(r.AnyHandoverValue()); },
+       [](std::string_view b) { return Encoded(DecodeHandoverValue(b)); }},
+      {"schedule", [](Random& r) { return Encoded(r.AnyScheduleValue()); },
+       [](std::string_view b) { return Encoded(DecodeScheduleValue(b)); }, false, true, 33},
+      {"dropped queue", [](Random& r) { return Encoded(r.AnyDroppedValue()); },
+       [](std::string_view b) { return Encoded(DecodeDroppedValue(b)); }},
       {"counters", [](Random& r) { return Encoded(r.AnyCounterValue()); },
        [](std::string_view b) { return Encoded(DecodeCounterValue(b)); }, false},
       {"queue", [](Random& r) { return Encoded(r.AnyQueueValue()); },

@@ -42,7 +42,7 @@ bool DecodesCleanly(const Codec& codec, std::string_view bytes) {
   const Result<std::string> again = codec.recode(input.view());
   // Encoding again may outgrow the input where unknown counters are filled in, and doubles its
   // string.
-  const size_t bound = std::max(kErrorTextBytes, 2 * bytes.size() + 32);
+  const size_t bound = std::max(kErrorTextBytes, codec.growth * bytes.size() + 32);
   EXPECT_LE(testing::CountedAllocations().largest, bound) << codec.name;
   if (!again.ok()) {
     const Error error = again.error();
@@ -212,6 +212,57 @@ TEST(Hostile, QueueKeysNeedANameOfLegalLength) {
   EXPECT_FALSE(DecodeQueueKey("smail").ok());
   EXPECT_TRUE(DecodeQueueKey("q" + std::string(limits::kQueueNameBytes, 'x')).ok());
   EXPECT_FALSE(DecodeQueueKey("q" + std::string(limits::kQueueNameBytes + 1, 'x')).ok());
+}
+
+TEST(Hostile, NamesAndUniqueKeysNeedALegalLength) {
+  EXPECT_FALSE(DecodeScheduleKey("h").ok());
+  EXPECT_TRUE(DecodeScheduleKey("h" + std::string(limits::kScheduleNameBytes, 'x')).ok());
+  EXPECT_FALSE(DecodeScheduleKey("h" + std::string(limits::kScheduleNameBytes + 1, 'x')).ok());
+  const std::string unique = B({'u', 0, 0, 0, 3, 'a', 0, 1});
+  EXPECT_FALSE(DecodeUniqueKey(unique).ok());
+  EXPECT_TRUE(DecodeUniqueKey(unique + std::string(limits::kUniqueKeyBytes, 'x')).ok());
+  EXPECT_FALSE(DecodeUniqueKey(unique + std::string(limits::kUniqueKeyBytes + 1, 'x')).ok());
+  EXPECT_FALSE(DecodeUniqueKey(B({'u', 0, 0, 0, 3, 'a', 0, 2, 'k'})).ok());
+  EXPECT_FALSE(DecodeDroppedValue(B({1, 0})).ok());
+  EXPECT_FALSE(DecodeDroppedValue(B({1, 0xC9, 1}) + std::string(201, 'x')).ok());
+}
+
+TEST(Hostile, TimerKeysAreRefusedByName) {
+  const std::string head = B({'t', 0, 7, 1, 0, 0, 0, 0, 0, 9});
+  const std::string id = B({0, 0, 0, 0, 0, 0, 9});
+  ASSERT_TRUE(DecodeTimerKey(head + B({3}) + id).ok());
+  ASSERT_TRUE(DecodeTimerKey(head + B({4}) + "nightly").ok());
+  const Refused cases[] = {
+      {"clock 3", B({'t', 0, 7, 3}) + head.substr(4) + B({3}) + id, "clock"},
+      {"kind 0", head + B({0}) + id, "kind"},
+      {"kind 5", head + B({5}) + id, "kind"},
+      {"no id", head + B({1}), "id: ends early"},
+      {"id 0", head + B({2, 0, 0, 0, 0, 0, 0, 0}), "id: out of range"},
+      {"left over", head + B({2}) + id + "x", "end: bytes left over"},
+      {"no name", head + B({4}), "schedule: empty"},
+      {"long name", head + B({4}) + std::string(201, 'x'), "schedule: too long"},
+  };
+  for (const Refused& c : cases) {
+    const Result<TimerRowKey> key = DecodeTimerKey(c.bytes);
+    ASSERT_FALSE(key.ok()) << c.why;
+    EXPECT_EQ(key.error().code(), ErrorCode::kCorruption) << c.why;
+    EXPECT_NE(key.error().text().find(c.text), std::string::npos) << key.error().text();
+  }
+}
+
+TEST(Hostile, AHugeCountAllocatesNothing) {
+  const std::string huge = B({0x80, 0x80, 0x80, 0x80, 0x80, 0x80, 0x80, 0x80, 0x80, 1});
+  const std::string handover = B({1, 1, 0, 0, 0, 0, 0, 0, 9}) + huge + std::string(20, '\1');
+  std::string job = testing::EncodedJob(JobHeader(), "");
+  job.pop_back();
+  job += B({16, 30}) + huge + std::string(20, '\0') + B({0});
+  testing::ResetAllocations();
+  const Result<HandoverValue> jobs = DecodeHandoverValue(handover);
+  const Result<JobRecord> headers = DecodeJobRecord(job);
+  EXPECT_LE(testing::CountedAllocations().largest, kErrorTextBytes);
+  ASSERT_FALSE(jobs.ok() || headers.ok());
+  EXPECT_EQ(jobs.error().text(), "hand-over: jobs: ends early (byte 19)");
+  EXPECT_NE(headers.error().text().find("headers: ends early"), std::string::npos);
 }
 
 TEST(Hostile, AHugeLengthAllocatesNothing) {

@@ -55,6 +55,17 @@ class Random {
   std::string Space() { return Bytes(OneIn(50) ? limits::kSpaceBytes - Below(3) : Below(7)); }
   std::string Text(size_t max) { return Bytes(OneIn(20) ? Below(max + 1) : Below(12)); }
 
+  std::string Name(size_t max) { return "n" + Text(max - 1); }
+  // Options: half of them are not given.
+  int64_t SomeTime() { return OneIn(2) ? 0 : Time(); }
+  std::string SomeText(size_t max) { return OneIn(2) ? std::string() : Text(max); }
+  UserHeaders SomeHeaders() {
+    UserHeaders out;
+    if (OneIn(2)) return out;
+    for (uint64_t n = Below(OneIn(20) ? 100 : 4); n > 0; --n) out.emplace_back(Text(20), Text(40));
+    return out;
+  }
+
   Order AnyOrder() { return OneIn(2) ? Order::kPriority : Order::kTime; }
   Clock AnyClock() { return OneIn(2) ? Clock::kEngine : Clock::kWall; }
   uint32_t Flags() { return static_cast<uint32_t>(Below(kFlagsKnown + 1)); }
@@ -63,6 +74,22 @@ class Random {
   ScheduledKey AnyScheduledKey() { return {LaneId(U16()), AnyClock(), Time(), Id()}; }
   LeasedKey AnyLeasedKey() { return {LaneId(U16()), Time(), Id()}; }
   ReadyKey AnyReadyKey() { return {LaneId(U16()), AnyZone(), ReadyRank{U32(), Time(), Id()}}; }
+
+  DoneRowKey AnyDoneKey() { return {QueueId(U32()), Incarnation(U32()), Time(), Id()}; }
+  WaitingRowKey AnyWaitingKey() { return {QueueId(U32()), Incarnation(U32()), Id()}; }
+  UniqueRowKey AnyUniqueKey() { return {QueueId(U32()), Space(), Name(limits::kUniqueKeyBytes)}; }
+  TimerRowKey AnyTimerKey() {
+    TimerRowKey key{
+        LaneId(U16()), AnyClock(), Time(), static_cast<TimerKind>(1 + Below(4)), {}, {}};
+    if (key.kind == TimerKind::kSchedule) {
+      key.schedule = Name(limits::kScheduleNameBytes);
+    } else {
+      key.id = Id();
+    }
+    return key;
+  }
+  EdgeRowKey AnyEdgeKey() { return {LaneId(U16()), Id(), Id()}; }
+  HandoverRowKey AnyHandoverKey() { return {LaneId(U16()), U32(), Number(UINT64_MAX)}; }
 
   ReadyValue AnyReadyValue() { return {Flags(), U32()}; }
   ScheduledValue AnyScheduledValue() { return {Flags(), U32(), AnyZone(), U32(), Time()}; }
@@ -80,16 +107,71 @@ class Random {
             AnyClock(),
             Time(),
             U32(),
-            OneIn(2) ? 0 : Time(),
-            OneIn(2) ? std::string() : Text(300)};
+            SomeTime(),
+            SomeText(300),
+            SomeText(limits::kUniqueKeyBytes),
+            SomeTime(),
+            SomeTime(),
+            SomeTime(),
+            SomeText(40),
+            SomeHeaders()};
   }
   JobRow AnyJobRow() {
-    return {
-        OneIn(2) ? Place::kVesting : Place::kDead, Text(40), U32(), U32(), Text(4096), Text(2000)};
+    JobRow row{
+        static_cast<Place>(1 + Below(4)), Text(40), U32(), U32(), Text(4096), SomeText(2000)};
+    row.expires_ms = SomeTime();
+    if (row.expires_ms != 0) row.expires_clock = AnyClock();
+    return row;
   }
   DeadValue AnyDeadValue() {
-    return {AnyZone(), LaneId(U16()), U32(), U32(),     U32(),
-            Time(),    Time(),        U32(), Text(100), Text(4096)};
+    return {AnyZone(), LaneId(U16()), U32(),     U32(),      U32(),       Time(),
+            Time(),    U32(),         Text(100), Text(4096), SomeText(40)};
+  }
+  DoneValue AnyDoneValue() {
+    return {AnyZone(), LaneId(U16()), U32(), U32(),      U32(),      Time(),
+            Time(),    Time(),        U32(), Text(4096), Text(3000), SomeText(40)};
+  }
+  WaitingValue AnyWaitingValue() {
+    return {Flags(), AnyZone(), LaneId(U16()), U32(), Time(), AnyClock(), SomeTime(), U32()};
+  }
+  UniqueValue AnyUniqueValue() { return {Id(), SomeTime(), OneIn(2)}; }
+  TimerValue AnyTimerValue() { return {Text(60)}; }
+  HandoverValue AnyHandoverValue() {
+    HandoverValue out{static_cast<HandoverKind>(1 + Below(3)), Id(), {}, Text(100)};
+    for (uint64_t n = Below(OneIn(20) ? 200 : 4); n > 0; --n) out.jobs.push_back(Id());
+    return out;
+  }
+  ScheduleValue AnyScheduleValue() {
+    ScheduleValue out;
+    out.queue = Name(limits::kQueueNameBytes);
+    out.space = Space();
+    out.payload = Text(1000);
+    out.kind = OneIn(2) ? ScheduleKind::kCron : ScheduleKind::kEvery;
+    out.cron = Text(60);
+    out.zone = Text(30);
+    out.every_ms = SomeTime();
+    out.phase_ms = SomeTime();
+    out.missed = static_cast<Missed>(1 + Below(3));
+    out.paused = OneIn(2);
+    out.next_ms = SomeTime();
+    out.last_ms = SomeTime();
+    out.fired = Number(UINT64_MAX);
+    out.skipped = Number(UINT64_MAX);
+    out.missed_count = Number(UINT64_MAX);
+    out.created_wall_ms = Time();
+    out.priority = U32();
+    out.attempts_set = OneIn(2);
+    if (out.attempts_set) out.attempts = U32();
+    const JobHeader options = AnyJobHeader();
+    out.lease_ms = options.lease_ms;
+    out.backoff = options.backoff;
+    out.unique_key = options.unique_key;
+    out.unique_ms = options.unique_ms;
+    out.expire_ms = options.expire_ms;
+    out.keep_ms = options.keep_ms;
+    out.type = options.type;
+    out.user_headers = options.user_headers;
+    return out;
   }
   CounterValue AnyCounterValue() {
     CounterValue out;
@@ -97,7 +179,21 @@ class Random {
     for (int64_t& value : out.values) value = static_cast<int64_t>(Number(UINT64_MAX));
     return out;
   }
-  QueueValue AnyQueueValue() { return {QueueId(U32()), Incarnation(U32()), AnyOrder()}; }
+  QueueValue AnyQueueValue() {
+    QueueValue out{QueueId(U32()), Incarnation(U32()), AnyOrder()};
+    if (OneIn(2)) out.lease_ms = Time();
+    if (OneIn(2)) out.attempts = U32();
+    if (OneIn(2)) out.backoff = Text(300);
+    if (OneIn(2)) out.keep_ms = Time();
+    if (OneIn(2)) out.dead_keep_ms = Time();
+    if (OneIn(2)) out.dead_max = Number(UINT64_MAX);
+    if (OneIn(2)) out.paused_until_ms = Time();
+    if (OneIn(2)) {
+      out.living = {Incarnation(U32()), Incarnation(U32()), Incarnation(U32()), Incarnation(U32())};
+    }
+    return out;
+  }
+  DroppedValue AnyDroppedValue() { return {Name(limits::kQueueNameBytes)}; }
   ClockValue AnyClockValue() { return {Time(), Time(), Time(), Text(40)}; }
   VouchValue AnyVouchValue() { return {Sequence(Number(UINT64_MAX))}; }
 

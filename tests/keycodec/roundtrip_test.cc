@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include <string>
+#include <tuple>
 #include <utility>
 
 #include "keycodec/keys.h"
@@ -16,6 +17,7 @@ namespace {
 
 using testing::Encoded;
 using testing::EncodedJob;
+using testing::EncodedRow;
 using testing::JobKey;
 using testing::Random;
 
@@ -77,6 +79,44 @@ TEST(Keys, RowAndJobKeysComeBackWhole) {
   }
 }
 
+TEST(Keys, KeysOfLinksComeBackWhole) {
+  Random r(13);
+  for (int i = 0; i < kRounds; ++i) {
+    const DoneRowKey done = r.AnyDoneKey();
+    const auto d = DecodeDoneKey(EncodedRow(done));
+    ASSERT_EQ(std::tuple(d->queue, d->incarnation, d->finished_ms, d->id),
+              std::tuple(done.queue, done.incarnation, done.finished_ms, done.id));
+    const WaitingRowKey waiting = r.AnyWaitingKey();
+    const auto w = DecodeWaitingKey(EncodedRow(waiting));
+    ASSERT_EQ(std::tuple(w->queue, w->incarnation, w->id),
+              std::tuple(waiting.queue, waiting.incarnation, waiting.id));
+    const UniqueRowKey unique = r.AnyUniqueKey();
+    const auto u = DecodeUniqueKey(EncodedRow(unique));
+    ASSERT_EQ(std::tie(u->queue, u->space, u->key),
+              std::tie(unique.queue, unique.space, unique.key));
+    const TimerRowKey timer = r.AnyTimerKey();
+    const auto t = DecodeTimerKey(EncodedRow(timer));
+    ASSERT_EQ(
+        std::tie(t->lane, t->clock, t->time_ms, t->kind, t->id, t->schedule),
+        std::tie(timer.lane, timer.clock, timer.time_ms, timer.kind, timer.id, timer.schedule));
+    const EdgeRowKey edge = r.AnyEdgeKey();
+    const auto a = DecodeChildEdgeKey(ChildEdgeKey(edge.lane, edge.child, edge.parent));
+    const auto p = DecodeParentEdgeKey(ParentEdgeKey(edge.lane, edge.parent, edge.child));
+    ASSERT_EQ(std::tuple(a->lane, a->child, a->parent),
+              std::tuple(edge.lane, edge.child, edge.parent));
+    ASSERT_EQ(std::tuple(p->lane, p->child, p->parent),
+              std::tuple(edge.lane, edge.child, edge.parent));
+    const HandoverRowKey handover = r.AnyHandoverKey();
+    const auto m = DecodeHandoverKey(EncodedRow(handover));
+    ASSERT_EQ(std::tuple(m->lane, m->epoch, m->number),
+              std::tuple(handover.lane, handover.epoch, handover.number));
+    const std::string name = r.Name(limits::kScheduleNameBytes);
+    ASSERT_EQ(*DecodeScheduleKey(ScheduleKey(name)), name);
+    const QueueId queue(r.U32());
+    ASSERT_EQ(*DecodeDroppedKey(DroppedKey(queue)), queue);
+  }
+}
+
 TEST(Keys, ALongSpaceOfZerosComesBackWhole) {
   ReadyKey key;
   key.zone.order = Order::kTime;
@@ -109,6 +149,24 @@ TEST(Values, RowValuesComeBackWhole) {
       28, [](Random& r) { return r.AnyClockValue(); }, DecodeClockValue);
   ExpectRoundTrip<VouchValue>(
       29, [](Random& r) { return r.AnyVouchValue(); }, DecodeVouchValue);
+}
+
+TEST(Values, JobAndLinkValuesComeBackWhole) {
+  ExpectRoundTrip<DoneValue>(
+      33, [](Random& r) { return r.AnyDoneValue(); }, DecodeDoneValue);
+  ExpectRoundTrip<WaitingValue>(
+      34, [](Random& r) { return r.AnyWaitingValue(); }, DecodeWaitingValue);
+  ExpectRoundTrip<UniqueValue>(
+      35, [](Random& r) { return r.AnyUniqueValue(); }, DecodeUniqueValue);
+  ExpectRoundTrip<TimerValue>(
+      36, [](Random& r) { return r.AnyTimerValue(); }, DecodeTimerValue);
+  ExpectRoundTrip<HandoverValue>(
+      37, [](Random& r) { return r.AnyHandoverValue(); }, DecodeHandoverValue);
+  ExpectRoundTrip<ScheduleValue>(
+      38, [](Random& r) { return r.AnyScheduleValue(); }, DecodeScheduleValue);
+  ExpectRoundTrip<DroppedValue>(
+      39, [](Random& r) { return r.AnyDroppedValue(); }, DecodeDroppedValue);
+  EXPECT_TRUE(DecodeEdgeValue(Encoded(EdgeValue())).ok());
 }
 
 TEST(Values, NumbersComeBackWhole) {
@@ -151,6 +209,10 @@ TEST(HotPath, AppendsBehindWhatIsThereAndAllocatesNothing) {
   JobHeader header = r.AnyJobHeader();
   header.lease_ms = 60'000;
   header.backoff = "0123";
+  header.unique_key = "order-1";
+  header.unique_ms = header.expire_ms = header.keep_ms = 1000;
+  header.type = "mail";
+  header.user_headers = {{"trace", "7f"}};
   std::string out = "before";
   out.reserve(8192);
 
@@ -196,6 +258,15 @@ TEST(KeysDeathTest, ATimeOrAnIdThatDoesNotFitIsABug) {
   EXPECT_DEATH(AppendJobKey(LaneId(0), JobId(limits::kJobIdMax + 1), &out), "below 2\\^53");
   EXPECT_DEATH(Append(ReadyValue{kFlagsKnown + 1, 0}, &out), "flag without a name");
   const std::string long_space(limits::kSpaceBytes + 1, 'x');
+  EXPECT_DEATH(UniqueKey(QueueId(1), "", ""), "a unique key has");
+  EXPECT_DEATH(UniqueKey(QueueId(1), "", std::string(limits::kUniqueKeyBytes + 1, 'x')),
+               "a unique key has");
+  EXPECT_DEATH(TimerKey(LaneId(0), Clock::kWall, 1, ""), "a schedule's name");
+  EXPECT_DEATH(TimerKey(LaneId(0), Clock::kWall, 1, TimerKind::kSchedule, JobId(1)),
+               "has its name, not a job");
+  EXPECT_DEATH(AppendQueueRowsPrefix(QueueRows::kUnique, QueueId(1), Incarnation(1), &out),
+               "of no incarnation");
+  EXPECT_DEATH(Append(DroppedValue{}, &out), "a queue name has");
   EXPECT_DEATH(
       AppendZonePrefix(LaneId(0), QueueId(1), Incarnation(1), Order::kTime, long_space, &out),
       "a space is at most");

@@ -1,0 +1,79 @@
+#include "keycodec/link_records.h"
+
+#include <utility>
+
+#include "keycodec/value_fields.h"
+
+namespace vestq::keycodec {
+
+void Append(const UniqueValue& value, std::string* out) {
+  Writer<1 + kIdBytes + kVarint48Bytes + 1> writer;
+  writer.Byte(kVersion);
+  PutId(value.id, &writer);
+  PutSpan(value.until_ms, &writer);
+  writer.Byte(value.live ? 1 : 0);
+  writer.AppendTo(out);
+}
+
+Result<UniqueValue> DecodeUniqueValue(std::string_view bytes) {
+  Reader reader("unique key's holder", bytes);
+  UniqueValue out;
+  ReadVersion(&reader);
+  out.id = ReadId(&reader);
+  out.until_ms = ReadSpan(&reader, "until");
+  out.live = ReadBool(&reader, "live");
+  return reader.Finish(out);
+}
+
+void Append(const TimerValue& value, std::string* out) {
+  out->push_back(static_cast<char>(kVersion));
+  AppendPrefixed(value.row, out);
+}
+
+Result<TimerValue> DecodeTimerValue(std::string_view bytes) {
+  Reader reader("timer", bytes);
+  TimerValue out;
+  ReadVersion(&reader);
+  out.row = reader.Prefixed("row");
+  return reader.Finish(std::move(out));
+}
+
+void Append(const EdgeValue&, std::string* out) { out->push_back(static_cast<char>(kVersion)); }
+
+Result<EdgeValue> DecodeEdgeValue(std::string_view bytes) {
+  Reader reader("edge", bytes);
+  ReadVersion(&reader);
+  return reader.Finish(EdgeValue());
+}
+
+void Append(const HandoverValue& value, std::string* out) {
+  Writer<2 + kIdBytes + kVarint64Bytes> head;
+  head.Byte(kVersion);
+  head.Byte(static_cast<uint8_t>(value.kind));
+  PutId(value.from, &head);
+  head.Varint(value.jobs.size());
+  head.AppendTo(out);
+  for (const JobId job : value.jobs) {
+    Writer<kIdBytes> id;
+    PutId(job, &id);
+    id.AppendTo(out);
+  }
+  AppendPrefixed(value.text, out);
+}
+
+Result<HandoverValue> DecodeHandoverValue(std::string_view bytes) {
+  Reader reader("hand-over", bytes);
+  HandoverValue out;
+  ReadVersion(&reader);
+  out.kind = reader.Enum(
+      "kind", {HandoverKind::kSubscribe, HandoverKind::kParentDone, HandoverKind::kParentGone});
+  out.from = ReadId(&reader);
+  const uint64_t count = reader.Varint("jobs", UINT64_MAX);
+  if (count > reader.left() / kIdBytes) reader.Fail("jobs", "ends early");
+  if (reader.ok()) out.jobs.reserve(count);
+  for (uint64_t i = 0; i < count && reader.ok(); ++i) out.jobs.push_back(ReadId(&reader));
+  out.text = reader.Prefixed("text");
+  return reader.Finish(std::move(out));
+}
+
+}  // namespace vestq::keycodec

@@ -1,0 +1,125 @@
+#include "keycodec/queue_records.h"
+
+#include <utility>
+
+#include "engine/base/check.h"
+#include "engine/base/limits.h"
+#include "keycodec/value_fields.h"
+
+namespace vestq::keycodec {
+namespace {
+
+// Persisted; never renumber, never reuse.
+enum QueueTag : uint64_t {
+  kQueueTagLease = 2,
+  kQueueTagAttempts = 4,
+  kQueueTagBackoff = 6,
+  kQueueTagKeep = 8,
+  kQueueTagDeadKeep = 10,
+  kQueueTagDeadMax = 12,
+  kQueueTagPaused = 14,
+  kQueueTagLiving = 16,
+};
+
+void ReadLiving(Reader* field, PurgeBounds* living) {
+  living->ready = Incarnation(ReadU32(field, "ready from"));
+  living->scheduled = Incarnation(ReadU32(field, "scheduled from"));
+  living->waiting = Incarnation(ReadU32(field, "waiting from"));
+  living->dead = Incarnation(ReadU32(field, "dead from"));
+  if (*living == PurgeBounds()) field->Fail("bounds", "all 0 is written by leaving them out");
+}
+
+}  // namespace
+
+void Append(const CounterValue& value, std::string* out) {
+  Writer<1 + kVarint32Bytes + 1 + kCounters * kVarint64Bytes> writer;
+  static_assert(kCounters < 0x80, "their number is one byte");
+  writer.Byte(kVersion);
+  writer.Varint(value.incarnation.value());
+  writer.Varint(kCounters);
+  for (const int64_t counter : value.values) writer.SignedVarint(counter);
+  writer.AppendTo(out);
+}
+
+// Fewer counters than are known were written by an older vestq: the rest is 0. More are a newer
+// one's.
+Result<CounterValue> DecodeCounterValue(std::string_view bytes) {
+  Reader reader("counters", bytes);
+  CounterValue out;
+  ReadVersion(&reader);
+  out.incarnation = Incarnation(ReadU32(&reader, "incarnation"));
+  const uint64_t count = reader.Varint("count", UINT64_MAX);
+  if (count > reader.left()) {
+    reader.Fail("count", "ends early");
+  } else if (count > kCounters) {
+    reader.Fail("count", "counters of a newer vestq", ErrorCode::kUnsupported);
+  }
+  for (size_t i = 0; reader.ok() && i < count; ++i) out.values[i] = reader.SignedVarint("counter");
+  return reader.Finish(out);
+}
+
+void Append(const QueueValue& value, std::string* out) {
+  Writer<1 + 2 * kVarint32Bytes + 1> writer;
+  writer.Byte(kVersion);
+  writer.Varint(value.queue.value());
+  writer.Varint(value.incarnation.value());
+  writer.Byte(static_cast<uint8_t>(value.order));
+  writer.AppendTo(out);
+  if (value.lease_ms) AppendTaggedSpan(kQueueTagLease, *value.lease_ms, out);
+  if (value.attempts) AppendTaggedNumber(kQueueTagAttempts, *value.attempts, out);
+  if (value.backoff) AppendTaggedBytes(kQueueTagBackoff, *value.backoff, out);
+  if (value.keep_ms) AppendTaggedSpan(kQueueTagKeep, *value.keep_ms, out);
+  if (value.dead_keep_ms) AppendTaggedSpan(kQueueTagDeadKeep, *value.dead_keep_ms, out);
+  if (value.dead_max) AppendTaggedNumber(kQueueTagDeadMax, *value.dead_max, out);
+  if (value.paused_until_ms) AppendTaggedSpan(kQueueTagPaused, *value.paused_until_ms, out);
+  if (value.living != PurgeBounds()) {
+    Writer<4 * kVarint32Bytes> living;
+    living.Varint(value.living.ready.value());
+    living.Varint(value.living.scheduled.value());
+    living.Varint(value.living.waiting.value());
+    living.Varint(value.living.dead.value());
+    AppendTaggedBytes(kQueueTagLiving, living.view(), out);
+  }
+  AppendTagEnd(out);
+}
+
+Result<QueueValue> DecodeQueueValue(std::string_view bytes) {
+  Reader reader("queue", bytes);
+  QueueValue out;
+  ReadVersion(&reader);
+  out.queue = QueueId(ReadU32(&reader, "queue"));
+  out.incarnation = Incarnation(ReadU32(&reader, "incarnation"));
+  out.order = ReadOrder(&reader);
+  ReadTagged(&reader, [&out](uint64_t tag, Reader* field) {
+    switch (tag) {
+      case kQueueTagLease: out.lease_ms = ReadSpan(field, "lease"); return true;
+      case kQueueTagAttempts: out.attempts = ReadU32(field, "attempts"); return true;
+      case kQueueTagBackoff: out.backoff = field->Rest(); return true;
+      case kQueueTagKeep: out.keep_ms = ReadSpan(field, "keep"); return true;
+      case kQueueTagDeadKeep: out.dead_keep_ms = ReadSpan(field, "dead-keep"); return true;
+      case kQueueTagDeadMax: out.dead_max = field->Varint("dead-max", UINT64_MAX); return true;
+      case kQueueTagPaused: out.paused_until_ms = ReadSpan(field, "paused until"); return true;
+      case kQueueTagLiving: ReadLiving(field, &out.living); return true;
+      default: return false;
+    }
+  });
+  return reader.Finish(std::move(out));
+}
+
+void Append(const DroppedValue& value, std::string* out) {
+  CHECK(!value.name.empty() && value.name.size() <= limits::kQueueNameBytes,
+        "a queue name has 1 .. 200 bytes");
+  out->push_back(static_cast<char>(kVersion));
+  AppendPrefixed(value.name, out);
+}
+
+Result<DroppedValue> DecodeDroppedValue(std::string_view bytes) {
+  Reader reader("dropped queue", bytes);
+  DroppedValue out;
+  ReadVersion(&reader);
+  out.name = reader.Prefixed("name", limits::kQueueNameBytes);
+  if (out.name.empty()) reader.Fail("name", "empty");
+  return reader.Finish(std::move(out));
+}
+
+}  // namespace vestq::keycodec

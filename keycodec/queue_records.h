@@ -1,0 +1,90 @@
+// Values of a queue: its row with number, incarnation and options, its counters, and what is left
+// of a dropped one. Pure; the rules of all values stand in keycodec/records.h.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+
+#include "engine/base/ids.h"
+#include "engine/base/result.h"
+#include "keycodec/keys.h"
+
+namespace vestq::keycodec {
+
+// Counters of one queue in one core slot: deltas that only mean something summed over the slots,
+// hence signed. Persisted order; append only.
+enum class Counter : uint8_t {
+  kReady = 0,
+  kScheduled,
+  kLeased,
+  kDead,
+  kWaiting,
+  kBytes,
+  kEnqueued,
+  kLeases,
+  kCompleted,
+  kFailed,
+  kReleased,
+  kExpired,
+  kDied,
+  kCancelled,
+  kDone,        // kept results
+  kHeldBytes,   // payload bytes of leased jobs and of dead letters
+  kLapsed,      // ended by EXPIRE
+  kDropped,     // dead letters that their retention removed
+  kDuplicates,  // refused by UNIQUE
+};
+inline constexpr size_t kCounters = 19;
+struct CounterValue {
+  Incarnation incarnation;
+  std::array<int64_t, kCounters> values{};
+  int64_t& operator[](Counter c) { return values[static_cast<size_t>(c)]; }
+  int64_t operator[](Counter c) const { return values[static_cast<size_t>(c)]; }
+  bool operator==(const CounterValue&) const = default;
+};
+
+// The least living incarnation of each kind of key: what PURGE of one state has voided is below. 0:
+// all of the queue's incarnation live.
+struct PurgeBounds {
+  Incarnation ready;
+  Incarnation scheduled;
+  Incarnation waiting;
+  Incarnation dead;
+  bool operator==(const PurgeBounds&) const = default;
+};
+
+struct QueueValue {
+  QueueId queue;
+  Incarnation incarnation;
+  Order order = Order::kPriority;
+  // Options; without a value: not set, the default holds.
+  std::optional<int64_t> lease_ms = std::nullopt;
+  std::optional<uint32_t> attempts = std::nullopt;    // 0: no limit
+  std::optional<std::string> backoff = std::nullopt;  // encoded by lease/backoff.h
+  std::optional<int64_t> keep_ms = std::nullopt;
+  std::optional<int64_t> dead_keep_ms = std::nullopt;
+  std::optional<uint64_t> dead_max = std::nullopt;
+  // Paused until that engine time; limits::kKeyTimeMsMax: for ever.
+  std::optional<int64_t> paused_until_ms = std::nullopt;
+  PurgeBounds living = {};
+  bool operator==(const QueueValue&) const = default;
+};
+
+// A dropped queue whose keys are still being erased.
+struct DroppedValue {
+  std::string name;  // 1 .. limits::kQueueNameBytes
+  bool operator==(const DroppedValue&) const = default;
+};
+
+void Append(const CounterValue& value, std::string* out);
+void Append(const QueueValue& value, std::string* out);
+void Append(const DroppedValue& value, std::string* out);
+
+[[nodiscard]] Result<CounterValue> DecodeCounterValue(std::string_view bytes);
+[[nodiscard]] Result<QueueValue> DecodeQueueValue(std::string_view bytes);
+[[nodiscard]] Result<DroppedValue> DecodeDroppedValue(std::string_view bytes);
+
+}  // namespace vestq::keycodec
