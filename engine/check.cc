@@ -6,13 +6,14 @@
 
 #include "engine/base/limits.h"
 #include "engine/check_lane.h"
+#include "engine/check_rows.h"
 #include "engine/store.h"
 
 namespace vestq {
 namespace {
 
 // The prefix letters of the rows family (keycodec/keys.h), ascending.
-constexpr std::string_view kLetters = "cdjkqs";
+constexpr std::string_view kLetters = "acdhjkmpqrstuwx";
 
 class StoreCheck {
  public:
@@ -21,6 +22,8 @@ class StoreCheck {
   Result<CheckReport> Run() {
     VESTQ_RETURN_IF_ERROR(ReadSettings());
     VESTQ_RETURN_IF_ERROR(ReadQueues());
+    RowCheck rows(store_, bounds_.lanes, &queues_, &report_);
+    VESTQ_RETURN_IF_ERROR(rows.ReadDropped());
     VESTQ_RETURN_IF_ERROR(CheckLetters());
     VESTQ_RETURN_IF_ERROR(CheckForeignLanes());
     uint64_t dead_rows = 0;
@@ -30,6 +33,7 @@ class StoreCheck {
       dead_rows += check.dead_rows();
     }
     VESTQ_RETURN_IF_ERROR(CheckDeadLetters(dead_rows));
+    VESTQ_RETURN_IF_ERROR(rows.Run());
     VESTQ_RETURN_IF_ERROR(CheckCounters());
     VESTQ_RETURN_IF_ERROR(CheckClocks());
     return std::move(report_);
@@ -39,10 +43,7 @@ class StoreCheck {
   // Calls visit(key, value) for each row with this letter.
   template <typename Visit>
   Error ForEach(char letter, Visit visit) {
-    const std::string lower(1, letter);
-    const auto it = store_->NewIterator(Family::kRows, lower, keycodec::PrefixSuccessor(lower));
-    for (it->Seek(lower); it->Valid(); it->Next()) visit(it->key(), it->value());
-    return it->error();
+    return ForEachRow(store_, letter, visit);
   }
 
   Error Setting(std::string_view name, uint64_t absent, uint64_t* value) {
@@ -140,7 +141,7 @@ class StoreCheck {
         report_.Add("QUEUE-1", "the dead letter of job " + std::to_string(dead->id.value()) +
                                    " is of queue number " + std::to_string(dead->queue.value()) +
                                    ", which has no row");
-      } else if (queue->second.incarnation == dead->incarnation) {
+      } else if (queue->second.Lives(dead->incarnation)) {
         ++letters;
       } else {
         ++report_.void_keys;
@@ -168,19 +169,21 @@ class StoreCheck {
                                           std::to_string(row->queue.value()) +
                                           ", which has no row");
       }
-      if (counters->incarnation != queue->second.incarnation) return;
+      if (!queue->second.Lives(counters->incarnation)) return;
       keycodec::CounterValue& sum = sums[row->queue];
       for (size_t i = 0; i < keycodec::kCounters; ++i) sum.values[i] += counters->values[i];
     });
     VESTQ_RETURN_IF_ERROR(error);
     for (const auto& [id, tally] : queues_) {
       using keycodec::Counter;
+      if (tally.dropped) continue;
       const keycodec::CounterValue& sum = sums[id];
       CompareCount(tally, "ready", sum[Counter::kReady], tally.ready);
       CompareCount(tally, "scheduled", sum[Counter::kScheduled], tally.scheduled);
       CompareCount(tally, "leased", sum[Counter::kLeased], tally.leased);
       CompareCount(tally, "dead", sum[Counter::kDead], tally.dead);
-      CompareCount(tally, "waiting", sum[Counter::kWaiting], 0);
+      CompareCount(tally, "waiting", sum[Counter::kWaiting], tally.waiting);
+      CompareCount(tally, "done", sum[Counter::kDone], tally.done);
       CompareCount(tally, "bytes", sum[Counter::kBytes], tally.bytes);
     }
     return Error::Ok();

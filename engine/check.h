@@ -13,14 +13,15 @@
 // The invariants it names:
 //   JOB-1    a live job has exactly one vesting key, a dead one none
 //   JOB-2    no vesting key without a job record, and the other way round: a record of a living
-//            incarnation has a vesting key or a dead letter
+//            incarnation has a vesting key or a dead letter, or its job row says where it waits or
+//            is kept
 //   JOB-3    a vesting key and its value agree with the job's header, or with its job row
 //   JOB-4    a job row exists if and only if the job says so, and names a place of that job
 //   DEAD-1   a dead letter and the job row that names it exist together and agree
 //   COUNT-1  a queue's counters, summed over the core slots, equal a full count
-//   ID-1     every id is below the stored bound, and of the lane it stands in
+//   ID-1     every id is below the stored bound, and of the lane it stands in; every lane exists
 //   LEASE-2  no fence is of an epoch that the store has not had yet
-//   QUEUE-1  every queue number in use has its queue row, and one only
+//   QUEUE-1  every queue number in use has its queue row, or that of a dropped queue, and one only
 //   CODE-1   every key and value decodes
 #pragma once
 
@@ -52,7 +53,8 @@ struct CheckReport {
   uint64_t leased = 0;
   uint64_t dead = 0;
   uint64_t payload_bytes = 0;
-  uint64_t void_keys = 0;  // of earlier incarnations, not erased yet: no violation
+  uint64_t void_keys =
+      0;  // of earlier incarnations and dropped queues, not erased yet: no violation
 
   std::vector<Violation> violations;
   std::map<std::string, uint64_t> violations_by_invariant;

@@ -51,8 +51,7 @@ Error LaneCheck::Gather(uint64_t from) {
       }
       if (first_round_) Note(*entry);
       const auto queue = queues_->find(entry->queue);
-      const bool living =
-          queue != queues_->end() && queue->second.incarnation == entry->incarnation;
+      const bool living = queue != queues_->end() && queue->second.Lives(entry->incarnation);
       if (!living || entry->id < from || entry->id >= upper_) continue;
       entries_.push_back(*entry);
       if (entries_.size() >= entries_max_) MakeRoom();
@@ -181,7 +180,7 @@ QueueTally* LaneCheck::Living(QueueId queue, Incarnation incarnation, const std:
                                 ", which has no row");
     return nullptr;
   }
-  if (found->second.incarnation == incarnation) return &found->second;
+  if (found->second.Lives(incarnation)) return &found->second;
   ++report_->void_keys;
   return nullptr;
 }
@@ -290,6 +289,8 @@ void LaneCheck::JoinOne(uint64_t id, const Entry* entries, size_t count, const J
       report_->Add("JOB-2", Name(id) + " has a " +
                                 std::string(kStateNames[static_cast<size_t>(entries[0].state)]) +
                                 " key and no record");
+    } else if (row != nullptr && row->place == keycodec::Place::kDone) {
+      AgreeElsewhere(id, *row);
     } else if (row != nullptr) {
       report_->Add("JOB-4", Name(id) + " has a job row and no record");
     }
@@ -298,8 +299,32 @@ void LaneCheck::JoinOne(uint64_t id, const Entry* entries, size_t count, const J
   if (!job->living) return;
   if (count == 1) Agree(entries[0], *job, row);
   if (dead) return AgreeDead(id, *job, *row);
-  if (count == 0)
-    report_->Add("JOB-2", Name(id) + " has a record and neither a vesting key nor a dead letter");
+  if (count != 0) return;
+  if (row != nullptr && row->place != keycodec::Place::kVesting) return AgreeElsewhere(id, *row);
+  report_->Add("JOB-2", Name(id) + " has a record and neither a vesting key nor a dead letter");
+}
+
+// A job that waits, or is done and kept: the row that its job row names is its own and exists.
+void LaneCheck::AgreeElsewhere(uint64_t id, const keycodec::JobRow& row) {
+  const bool waits = row.place == keycodec::Place::kWaiting;
+  JobId of;
+  if (waits) {
+    if (const auto key = keycodec::DecodeWaitingKey(row.key); key.ok()) of = key->id;
+  } else {
+    if (const auto key = keycodec::DecodeDoneKey(row.key); key.ok()) {
+      // Of an earlier incarnation it may have been erased already.
+      if (Living(key->queue, key->incarnation, Name(id)) == nullptr) return;
+      of = key->id;
+    }
+  }
+  std::string bytes;
+  if (of.value() != id) {
+    report_->Add("JOB-4", Name(id) + ": its job row names a " +
+                              (waits ? "waiting row" : "kept result") + " that is not its own");
+  } else if (const Error error = store_->Get(Family::kRows, row.key, &bytes); !error.ok()) {
+    report_->Add("JOB-4", Name(id) + (waits ? " waits" : " is done and kept") +
+                              " by its job row, the row that this names: " + error.ToString());
+  }
 }
 
 void LaneCheck::Agree(const Entry& entry, const Job& job, const keycodec::JobRow* row) {

@@ -22,7 +22,10 @@ namespace vestq {
 struct QueueTally {
   std::string name;
   Incarnation incarnation;
-  int64_t ready = 0, scheduled = 0, leased = 0, dead = 0, bytes = 0;
+  bool dropped = false;  // all its keys are void
+  int64_t ready = 0, scheduled = 0, leased = 0, dead = 0, waiting = 0, done = 0, bytes = 0;
+
+  bool Lives(Incarnation of) const { return !dropped && incarnation == of; }
 };
 using QueueTallies = std::unordered_map<QueueId, QueueTally>;
 
@@ -79,6 +82,7 @@ class LaneCheck {
                const keycodec::JobRow* row);
   void Agree(const Entry& entry, const Job& job, const keycodec::JobRow* row);
   void AgreePlace(const Entry& entry, const Job& job, const keycodec::JobRow* row);
+  void AgreeElsewhere(uint64_t id, const keycodec::JobRow& row);
   void AgreeDead(uint64_t id, const Job& job, const keycodec::JobRow& row);
   Job DecodeJob(std::string_view key, std::string_view value);
   QueueTally* Living(QueueId queue, Incarnation incarnation, const std::string& who);
