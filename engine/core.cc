@@ -5,6 +5,7 @@
 
 #include "engine/base/check.h"
 #include "engine/core_impl.h"
+#include "engine/jobs_part.h"
 
 namespace vestq {
 namespace {
@@ -66,6 +67,14 @@ CoreId Core::Impl::Target(const EngineShared& shared, const Request& request, Co
       if (enqueue.space.empty()) return self;
       return shared.OwnerOf(keycodec::LaneOfSpace(enqueue.queue, enqueue.space, shared.lanes));
     }
+    case RequestKind::kEnqueueMany: {
+      const auto& job = static_cast<const EnqueueManyRequest&>(request).job;
+      if (job.space.empty()) return self;
+      return shared.OwnerOf(keycodec::LaneOfSpace(job.queue, job.space, shared.lanes));
+    }
+    case RequestKind::kJobsPart: return static_cast<const JobsPart&>(request).owner;
+    case RequestKind::kWorkers:
+    case RequestKind::kPeek:
     case RequestKind::kLease: return self;
     case RequestKind::kRenew: return owner(static_cast<const RenewRequest&>(request).receipt.id);
     case RequestKind::kComplete:
@@ -87,6 +96,7 @@ CoreId Core::Impl::Target(const EngineShared& shared, const Request& request, Co
 bool Core::Impl::Exclusive(RequestKind kind) {
   switch (kind) {
     case RequestKind::kEnqueue:
+    case RequestKind::kEnqueueMany:
     case RequestKind::kRenew:
     case RequestKind::kComplete: return false;
     case RequestKind::kLease:
@@ -96,7 +106,10 @@ bool Core::Impl::Exclusive(RequestKind kind) {
     case RequestKind::kJob:
     case RequestKind::kRevoke:
     case RequestKind::kPromote:
-    case RequestKind::kReschedule: return true;
+    case RequestKind::kReschedule:
+    case RequestKind::kWorkers:
+    case RequestKind::kPeek:
+    case RequestKind::kJobsPart: return true;
   }
   return true;
 }
@@ -180,6 +193,10 @@ void Core::Impl::Execute(Request* request) {
     case RequestKind::kRelease: Release(static_cast<ReleaseRequest*>(request), nullptr); return;
     case RequestKind::kCancel: Cancel(static_cast<CancelRequest*>(request)); return;
     case RequestKind::kJob: Describe(static_cast<JobRequest*>(request)); return;
+    case RequestKind::kEnqueueMany: EnqueueMany(static_cast<EnqueueManyRequest*>(request)); return;
+    case RequestKind::kWorkers: Workers(static_cast<WorkersRequest*>(request)); return;
+    case RequestKind::kPeek: Peek(static_cast<PeekRequest*>(request)); return;
+    case RequestKind::kJobsPart: DoPart(static_cast<JobsPart*>(request)); return;
     case RequestKind::kRevoke: Revoke(static_cast<RevokeRequest*>(request)); return;
     case RequestKind::kPromote: Promote(static_cast<PromoteRequest*>(request)); return;
     case RequestKind::kReschedule: Reschedule(static_cast<RescheduleRequest*>(request)); return;
@@ -279,6 +296,7 @@ bool Core::Impl::Turn() {
   }
   bool more = HandleMessages();
   more |= HandleReads();
+  more |= RunLater();
   more |= ExpireLeases();
   more |= VestDue();
   ExpireWaits();
@@ -290,7 +308,7 @@ bool Core::Impl::Turn() {
   for (const auto& pending : outbox_) more |= !pending.empty();
   now_stale_ = true;
   return more || !batch_.empty() || !executed_.empty() || !notify_.empty() || !refused_.empty() ||
-         !reads_.empty();
+         !reads_.empty() || !later_.empty() || !forwarded_.empty();
 }
 
 void Core::Impl::SubmitTurn() {
@@ -323,8 +341,13 @@ void Core::Impl::SubmitTurn() {
     }
   }
   executed_.clear();
+  for (const auto& [request, to] : forwarded_) {
+    request->ticket = std::max(request->ticket, last_ticket_);
+    Send(to, Message{Message::Kind::kExecute, request, nullptr});
+  }
+  forwarded_.clear();
   for (auto& task : reads_) {
-    task->after = last_ticket_;
+    task->after = std::max(task->after, last_ticket_);
     shared_->reads->Submit(std::move(task));
   }
   reads_.clear();
@@ -383,6 +406,9 @@ void Core::Impl::FailEverything() {
       task->finish(task.get());
     }
   }
+  while (RunLater()) {
+  }
+  for (const auto& [request, to] : std::exchange(forwarded_, {})) executed_.push_back(request);
   for (Request* request : executed_) SetFailure(request);
   SendExecuted();
   while (!wait_timers_.empty() || !waiting_.empty()) {
@@ -445,7 +471,7 @@ Duration Core::Impl::UntilDue() const {
 bool Core::Impl::PrepareSleep() {
   return gate_.PrepareSleep([this] {
     if (!batch_.empty() || !executed_.empty() || !notify_.empty() || !refused_.empty() ||
-        !reads_.empty())
+        !reads_.empty() || !later_.empty() || !forwarded_.empty())
       return true;
     for (const auto& pending : outbox_) {
       if (!pending.empty()) return true;

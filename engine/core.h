@@ -13,6 +13,7 @@
 
 #include "engine/base/ids.h"
 #include "engine/base/time.h"
+#include "engine/handling_request.h"
 #include "engine/request.h"
 
 namespace vestq {

@@ -4,10 +4,10 @@
 
 namespace vestq {
 
-LaneId Core::Impl::LaneForJob(const QueueRecord& record, std::string_view space) {
+LaneId Core::Impl::LaneForJob(const EnqueueRequest& request) const {
   // Without a space any lane of this core will do; one a turn keeps the keys of a batch together.
-  if (space.empty()) return lanes_[next_lane_].id;
-  return keycodec::LaneOfSpace(record.name, space, shared_->lanes);
+  if (request.space.empty()) return lanes_[next_lane_].id;
+  return keycodec::LaneOfSpace(request.queue, request.space, shared_->lanes);
 }
 
 JobId Core::Impl::NewJobId(LaneId lane) {
@@ -21,13 +21,17 @@ void Core::Impl::Enqueue(EnqueueRequest* request) {
     request->error = found.error();
     return Executed(request);
   }
-  QueueRecord* const record = *found;
-  shared_->queues->EnsureStored(record);
-  CoreQueue* const queue = QueueHere(record);
+  CoreQueue* const queue = QueueHere(*found);
+  shared_->queues->EnsureStored(*found);
+  request->error = AddJob(queue, LaneForJob(*request), request);
+  Executed(request);
+}
+
+// A new job in that lane. Errors: kRange, kFull (ids used up); then nothing has changed.
+Error Core::Impl::AddJob(CoreQueue* queue, LaneId lane, EnqueueRequest* request) {
+  const QueueRecord* const record = queue->record;
   if (request->when == EnqueueRequest::When::kDelay) now_stale_ = true;  // it runs from now
   const MonoTime at = now();
-  const LaneId lane = LaneForJob(*record, request->space);
-
   keycodec::JobHeader header;
   header.zone = {record->id, record->current(), record->order, request->space};
   header.priority = request->priority;
@@ -50,15 +54,12 @@ void Core::Impl::Enqueue(EnqueueRequest* request) {
       break;
   }
   if (header.vests_ms > limits::kKeyTimeMsMax) {
-    request->error =
-        Error(ErrorCode::kRange, "the job would vest after the last time a key can hold");
-    return Executed(request);
+    return Error(ErrorCode::kRange, "the job would vest after the last time a key can hold");
   }
   const JobId id = NewJobId(lane);
   if (id.value() > limits::kJobIdMax) {
-    request->error = Error(ErrorCode::kFull, "this store has given out its last job id, " +
-                                                 std::to_string(limits::kJobIdMax));
-    return Executed(request);
+    return Error(ErrorCode::kFull,
+                 "this store has given out its last job id, " + std::to_string(limits::kJobIdMax));
   }
   request->id = id;
 
@@ -80,7 +81,7 @@ void Core::Impl::Enqueue(EnqueueRequest* request) {
     value.enqueued_ms = header.enqueued_ms;
     PutScheduled(queue, lane, header.clock, header.vests_ms, id, value);
   }
-  Executed(request);
+  return Error::Ok();
 }
 
 void Core::Impl::PutReady(CoreQueue* queue, LaneId lane, std::string_view space,

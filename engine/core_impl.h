@@ -16,6 +16,7 @@
 
 #include "engine/batch.h"
 #include "engine/core.h"
+#include "engine/handling_request.h"
 #include "engine/shared.h"
 #include "keycodec/keys.h"
 #include "keycodec/records.h"
@@ -28,6 +29,7 @@ namespace vestq {
 
 struct SpaceState;
 class LookupTask;
+struct JobsPart;
 class RefillTask;
 class FetchTask;
 class DiscoveryTask;
@@ -151,7 +153,8 @@ class Core::Impl {
 
   // core_enqueue.cc
   void Enqueue(EnqueueRequest* request);
-  LaneId LaneForJob(const QueueRecord& record, std::string_view space);
+  LaneId LaneForJob(const EnqueueRequest& request) const;
+  Error AddJob(CoreQueue* queue, LaneId lane, EnqueueRequest* request);
   JobId NewJobId(LaneId lane);
   // Puts the READY key, counts, and shows the job to the window.
   void PutReady(CoreQueue* queue, LaneId lane, std::string_view space, Incarnation incarnation,
@@ -209,6 +212,30 @@ class Core::Impl {
   void Describe(JobRequest* request);
   void DescribeFound(JobRequest* request, const LookupTask* task);
 
+  // core_many.cc
+  void EnqueueMany(EnqueueManyRequest* request);
+  void Workers(WorkersRequest* request);
+  void WorkersSlice(WorkersRequest* request);
+  // Runs it in the next turn.
+  void Later(std::function<void()> work) { later_.push_back(std::move(work)); }
+  bool RunLater();
+  // Goes on with the request at another core, behind this turn's batch.
+  void Forward(Request* request, CoreId to) { forwarded_.emplace_back(request, to); }
+
+  // core_peek.cc
+  struct Walk;
+  void WalkJobs(std::vector<JobId> ids, size_t window,
+                std::function<bool(size_t i, const LookupTask* task)> each,
+                std::function<void()> finished);
+  void WalkOn(const std::shared_ptr<Walk>& walk);
+  void DoPart(JobsPart* part);
+  void DescribePart(JobsPart* part);
+  void Peek(PeekRequest* request);
+  Error StartPeek(PeekRequest* request);
+  void PeekLeases(PeekRequest* request);
+  void DescribePage(PeekRequest* request);
+  void FinishPeek(PeekRequest* request);
+
   // core_handling.cc
   void Revoke(RevokeRequest* request);
   void Promote(PromoteRequest* request);
@@ -246,10 +273,12 @@ class Core::Impl {
   MonoTime now_;
   bool now_stale_ = true;
   Batch batch_;
-  std::string key_, value_;         // scratch
-  std::vector<Request*> executed_;  // this turn, waiting for its ticket
-  std::deque<Request*> awaiting_;   // answered once their ticket is durable
-  Ticket first_awaited_;            // the least of theirs
+  std::string key_, value_;                             // scratch
+  std::vector<Request*> executed_;                      // this turn, waiting for its ticket
+  std::deque<Request*> awaiting_;                       // answered once their ticket is durable
+  Ticket first_awaited_;                                // the least of theirs
+  std::vector<std::pair<Request*, CoreId>> forwarded_;  // the same, to go on elsewhere
+  std::vector<std::function<void()>> later_;            // work that is cut into slices
   std::vector<Request*> answers_;
   std::vector<Request*> refused_;  // answered without having been carried out
   std::vector<CoreQueue*> dirty_;  // counters changed this turn

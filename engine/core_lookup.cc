@@ -99,11 +99,12 @@ void Core::Impl::Describe(JobRequest* request) {
   Lookup(request->id, [this, request](const LookupTask* task) {
     if (!task->error.ok()) return Refuse(request, task->error);
     DescribeFound(request, task);
+    Executed(request);
   });
 }
 
 void Core::Impl::DescribeFound(JobRequest* request, const LookupTask* task) {
-  if (!task->record) return Executed(request);
+  if (!task->record) return;
   const keycodec::JobHeader& header = task->record->header;
   request->queue = QueueById(header.zone.queue)->record->name;
   request->space = header.zone.space;
@@ -119,7 +120,7 @@ void Core::Impl::DescribeFound(JobRequest* request, const LookupTask* task) {
     request->lease_left =
         std::max(Duration(0), lease->ending ? Duration(0) : lease->deadline - now());
     request->worker = lease->worker;
-    return Executed(request);
+    return;
   }
   request->state = task->state;
   request->priority = task->priority;
@@ -133,7 +134,6 @@ void Core::Impl::DescribeFound(JobRequest* request, const LookupTask* task) {
     request->reason = task->dead.reason;
     request->last_error = task->dead.last_error;
   }
-  Executed(request);
 }
 
 }  // namespace vestq

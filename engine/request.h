@@ -33,6 +33,10 @@ enum class RequestKind : uint8_t {
   kRevoke,
   kPromote,
   kReschedule,
+  kEnqueueMany,
+  kWorkers,
+  kPeek,
+  kJobsPart,  // the engine's own: engine/jobs_part.h
 };
 
 // What a worker holds: proves the claim `fence` of job `id`. Void once the lease is over (LEASE-2).

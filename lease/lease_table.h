@@ -145,6 +145,21 @@ class LeaseTable {
     for (const Place& place : heap_) visit(static_cast<const Lease&>(*At(place.node)));
   }
 
+  // Passes over the table in slices, over as many calls as it takes while leases come and go: looks at
+  // `max` places from `from` (0 at first), calls visit(const Lease&, place) for the leases there, and
+  // returns where to go on; 0 at the end. A lease keeps its place, so one that lasts is visited once.
+  template <typename Visit>
+  uint32_t VisitSlice(uint32_t from, uint32_t max, Visit&& visit) const {
+    if (from >= nodes_made_) return 0;
+    const uint32_t end = nodes_made_ - from < max ? nodes_made_ : from + max;
+    for (uint32_t node = from; node < end; ++node) {
+      const Lease& lease = *At(node);
+      const bool taken = lease.heap_index_ < heap_.size() && heap_[lease.heap_index_].node == node;
+      if (taken) visit(lease, node);
+    }
+    return end == nodes_made_ ? 0 : end;
+  }
+
   size_t size() const { return heap_.size(); }
   bool empty() const { return heap_.empty(); }
   // Estimate of the heap bytes held; it does not shrink when leases end.

@@ -10,6 +10,8 @@ constexpr uint8_t kJobWrite = kCommandJob | kCommandWrite;
 
 constexpr std::array kCommands = {
     CommandSpec{"ENQUEUE", -3, kJobWrite, "jobs", "Adds a job to a queue.", handlers::Enqueue},
+    CommandSpec{"ENQUEUEMANY", -4, kJobWrite, "jobs", "Adds jobs to a queue, all or none.",
+                handlers::EnqueueMany},
     CommandSpec{"LEASE", -2, kJobWrite | kCommandBlocking, "jobs",
                 "Takes ready jobs, waiting for one if asked to.", handlers::Lease},
     CommandSpec{"RENEW", -2, kJobWrite, "jobs", "Makes a lease last longer.", handlers::Renew},
@@ -24,6 +26,8 @@ constexpr std::array kCommands = {
     CommandSpec{"CANCEL", -2, kJobWrite, "jobs", "Removes an unfinished or dead job.",
                 handlers::Cancel},
     CommandSpec{"JOB", -2, kCommandJob, "jobs", "Describes a job.", handlers::Job},
+    CommandSpec{"PEEK", -2, kCommandJob, "jobs", "Lists a queue's jobs in one state, in pages.",
+                handlers::Peek},
     CommandSpec{"REVOKE", 2, kJobWrite, "jobs", "Ends a job's lease as its expiry would.",
                 handlers::Revoke},
     CommandSpec{"PROMOTE", 2, kJobWrite, "jobs", "Makes a scheduled job ready now.",
@@ -31,6 +35,7 @@ constexpr std::array kCommands = {
     CommandSpec{"RESCHEDULE", -4, kJobWrite, "jobs",
                 "Gives a scheduled or ready job another time, and another priority if asked to.",
                 handlers::Reschedule},
+    CommandSpec{"WORKERS", -1, kCommandJob, "queues", "Lists who holds leases.", handlers::Workers},
     CommandSpec{"QUEUES", -1, 0, "queues", "Lists queues.", handlers::Queues},
     CommandSpec{"QUEUE", -2, 0, "queues", "Describes a queue (INFO).", handlers::Queue},
     CommandSpec{"PING", -1, 0, "connection", "Answers PONG, or its argument.", handlers::Ping},

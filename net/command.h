@@ -49,6 +49,7 @@ std::string UnknownSubcommand(std::string_view command, std::string_view sub);
 namespace handlers {
 // command_jobs.cc
 void Enqueue(Session& session, Args args);
+void EnqueueMany(Session& session, Args args);
 void Lease(Session& session, Args args);
 void Renew(Session& session, Args args);
 void Complete(Session& session, Args args);
@@ -58,6 +59,8 @@ void Release(Session& session, Args args);
 void Cancel(Session& session, Args args);
 void Job(Session& session, Args args);
 // command_handling.cc
+void Peek(Session& session, Args args);
+void Workers(Session& session, Args args);
 void Revoke(Session& session, Args args);
 void Promote(Session& session, Args args);
 void Reschedule(Session& session, Args args);

@@ -49,8 +49,68 @@ Error FillReschedule(Args args, RescheduleRequest* r) {
   return Error::Ok();
 }
 
+namespace peek_options {
+enum : size_t { kState, kSpace, kCount, kCursor, kPayload };
+constexpr OptionSpec kSpecs[] = {{"STATE"}, {"SPACE"}, {"COUNT"}, {"CURSOR"}, {"PAYLOAD", false}};
+}  // namespace peek_options
+
+Error ParseState(std::string_view text, JobState* state) {
+  static constexpr JobState kStates[] = {JobState::kReady, JobState::kScheduled, JobState::kLeased,
+                                         JobState::kDead};
+  for (const JobState known : kStates) {
+    if (!words::EqualsIgnoreCase(text, JobStateName(known))) continue;
+    *state = known;
+    return Error::Ok();
+  }
+  for (const JobState later : {JobState::kWaiting, JobState::kDone}) {
+    if (words::EqualsIgnoreCase(text, JobStateName(later))) {
+      return Error(ErrorCode::kSyntax, "STATE " + std::string(JobStateName(later)) +
+                                           " is not supported by this version");
+    }
+  }
+  return Error(ErrorCode::kSyntax,
+               "STATE " + words::Quote(text) + ": ready, scheduled, leased or dead is expected");
+}
+
+Error FillPeek(Args args, PeekRequest* r) {
+  using namespace peek_options;
+  VESTQ_RETURN_IF_ERROR(words::CheckQueue(args[1]));
+  OptionReader options("PEEK", kSpecs, args.subspan(2));
+  while (options.Next()) {
+    switch (options.option()) {
+      case kState: VESTQ_RETURN_IF_ERROR(ParseState(options.value(), &r->state)); break;
+      case kSpace:
+        VESTQ_RETURN_IF_ERROR(words::CheckSpace(options.value()));
+        r->one_space = true;
+        r->space.assign(options.value());
+        break;
+      case kCount:
+        VESTQ_WORD(r->count, words::ParseNumber("COUNT", options.value(), 1, limits::kPeekCountMax),
+                   static_cast<uint32_t>);
+        break;
+      case kCursor: r->cursor.assign(options.value()); break;
+      case kPayload: r->want_payload = true; break;
+      default: break;
+    }
+  }
+  r->queue.assign(args[1]);
+  return options.error();
+}
+
+Error FillWorkers(Args args, WorkersRequest* r) {
+  if (args.size() > 2) return Error(ErrorCode::kSyntax, WrongArity("WORKERS"));
+  if (args.size() == 1) return Error::Ok();
+  VESTQ_RETURN_IF_ERROR(words::CheckQueue(args[1]));
+  r->queue.assign(args[1]);
+  return Error::Ok();
+}
+
 }  // namespace
 
+void Peek(Session& session, Args args) { SubmitFilled<PeekRequest>(session, args, FillPeek); }
+void Workers(Session& session, Args args) {
+  SubmitFilled<WorkersRequest>(session, args, FillWorkers);
+}
 void Revoke(Session& session, Args args) { SubmitFilled<RevokeRequest>(session, args, FillRevoke); }
 void Promote(Session& session, Args args) {
   SubmitFilled<PromoteRequest>(session, args, FillPromote);

@@ -90,6 +90,30 @@ Error FillEnqueue(Args args, EnqueueRequest* r) {
   return Error::Ok();
 }
 
+// One payload for each job; what follows them holds for all.
+Error FillEnqueueMany(Args args, EnqueueManyRequest* r) {
+  VESTQ_RETURN_IF_ERROR(words::CheckQueue(args[1]));
+  size_t count = 0;
+  VESTQ_WORD(count, words::ParseNumber("number of jobs", args[2], 1, limits::kEnqueueManyMax),
+             static_cast<size_t>);
+  if (args.size() - 3 < count) {
+    return Error(ErrorCode::kSyntax, "ENQUEUEMANY of " + std::to_string(count) + " jobs needs " +
+                                         std::to_string(count) + " payloads, there are " +
+                                         std::to_string(args.size() - 3));
+  }
+  OptionReader options("ENQUEUEMANY", enqueue_options::kSpecs, args.subspan(3 + count));
+  while (options.Next()) {
+    if (options.option() == enqueue_options::kUnique) {
+      return Error(ErrorCode::kSyntax, "option UNIQUE is for one job, ENQUEUEMANY has none");
+    }
+    VESTQ_RETURN_IF_ERROR(EnqueueOption(options.option(), options.value(), &r->job));
+  }
+  if (!options.error().ok()) return options.error();
+  r->job.queue.assign(args[1]);
+  r->payloads.assign(args.begin() + 3, args.begin() + 3 + static_cast<ptrdiff_t>(count));
+  return Error::Ok();
+}
+
 namespace lease_options {
 enum : size_t { kCount, kBlock, kFor, kWorker, kSpace };
 constexpr OptionSpec kSpecs[] = {{"COUNT"}, {"BLOCK"}, {"FOR"}, {"WORKER"}, {"SPACE", true, false}};
@@ -225,6 +249,9 @@ Error FillJob(Args args, JobRequest* r) {
 
 void Enqueue(Session& session, Args args) {
   SubmitFilled<EnqueueRequest>(session, args, FillEnqueue);
+}
+void EnqueueMany(Session& session, Args args) {
+  SubmitFilled<EnqueueManyRequest>(session, args, FillEnqueueMany);
 }
 void Lease(Session& session, Args args) { SubmitFilled<LeaseRequest>(session, args, FillLease); }
 void Renew(Session& session, Args args) { SubmitFilled<RenewRequest>(session, args, FillRenew); }

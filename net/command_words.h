@@ -5,6 +5,7 @@
 #include <string_view>
 
 #include "engine/base/limits.h"
+#include "engine/handling_request.h"
 #include "net/command.h"
 #include "net/session.h"
 #include "net/words.h"

@@ -44,13 +44,20 @@ void WriteLeasedJob(const LeasedJob& job, RespWriter* w) {
   w->Int(job.deadline.ms());
 }
 
-void WriteJob(const JobRequest& job, RespWriter* w) {
+}  // namespace
+
+void WriteJob(const JobRequest& job, bool with_id, RespWriter* w) {
   if (job.state == JobState::kGone) return w->NullArray();
   const bool scheduled = job.state == JobState::kScheduled;
   const bool leased = job.state == JobState::kLeased;
   const bool dead = job.state == JobState::kDead;
   const bool last_error = !job.last_error.empty();
-  w->Map(static_cast<size_t>(8 + scheduled + 2 * leased + dead + last_error + job.want_payload));
+  w->Map(static_cast<size_t>(8 + with_id + scheduled + 2 * leased + dead + last_error +
+                             job.want_payload));
+  if (with_id) {
+    w->Bulk("id");
+    w->BulkNumber(job.id.value());
+  }
   w->Bulk("state");
   w->Bulk(JobStateName(job.state));
   w->Bulk("queue");
@@ -91,6 +98,8 @@ void WriteJob(const JobRequest& job, RespWriter* w) {
   }
 }
 
+namespace {
+
 void WriteGroup(const CompleteGroup& group, RespWriter* w) {
   if (!group.error.ok()) return w->Error(group.error);
   w->Array(group.completed.size());
@@ -117,6 +126,9 @@ void WriteReply(const Slot& slot, RespWriter* w) {
       return w->BulkNumber(static_cast<const EnqueueRequest&>(request).id.value());
     case RequestKind::kLease: return WriteLease(slot, static_cast<const LeaseRequest&>(request), w);
     case RequestKind::kRenew: return w->Int(static_cast<const RenewRequest&>(request).left.ms());
+    case RequestKind::kEnqueueMany:
+    case RequestKind::kWorkers:
+    case RequestKind::kPeek: return WriteHandling(request, w);
     case RequestKind::kRevoke:
       return w->Int(static_cast<const RevokeRequest&>(request).revoked ? 1 : 0);
     case RequestKind::kComplete:
@@ -132,7 +144,8 @@ void WriteReply(const Slot& slot, RespWriter* w) {
     }
     case RequestKind::kCancel:
       return w->Int(static_cast<const CancelRequest&>(request).cancelled ? 1 : 0);
-    case RequestKind::kJob: return WriteJob(static_cast<const JobRequest&>(request), w);
+    case RequestKind::kJob: return WriteJob(static_cast<const JobRequest&>(request), false, w);
+    case RequestKind::kJobsPart: break;
   }
   CHECK(false, "a request without a reply");
 }
@@ -147,6 +160,7 @@ size_t ReplyBytes(const Slot& slot) {
     }
     return bytes;
   }
+  if (const size_t bytes = HandlingBytes(*slot.request); bytes > 0) return bytes;
   if (slot.request->kind == RequestKind::kJob) {
     const auto* job = static_cast<const JobRequest*>(slot.request);
     return kJobBytes + job->payload.size() + job->last_error.size() + job->reason.size();

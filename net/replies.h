@@ -12,4 +12,11 @@ void WriteReply(const Slot& slot, RespWriter* writer);
 // About how many bytes that is; at least as many for payloads.
 size_t ReplyBytes(const Slot& slot);
 
+// A job's map, as JOB answers it; `with_id` of a listing. Null when there is no such job.
+void WriteJob(const JobRequest& job, bool with_id, RespWriter* writer);
+// The same for the requests of engine/handling_request.h (replies_handling.cc). HandlingBytes: 0 for
+// others.
+void WriteHandling(const Request& request, RespWriter* writer);
+size_t HandlingBytes(const Request& request);
+
 }  // namespace vestq

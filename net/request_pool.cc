@@ -134,7 +134,11 @@ void RequestPool::Put(Request* request) {
     case RequestKind::kJob: return Keep<JobRequest>(request);
     case RequestKind::kRevoke:
     case RequestKind::kPromote:
-    case RequestKind::kReschedule: delete request; return;
+    case RequestKind::kReschedule:
+    case RequestKind::kEnqueueMany:
+    case RequestKind::kWorkers:
+    case RequestKind::kPeek: delete request; return;
+    case RequestKind::kJobsPart: break;
   }
   CHECK(false, "a request of a kind that the pool does not make");
 }

@@ -7,6 +7,7 @@
 #include <memory>
 #include <vector>
 
+#include "engine/handling_request.h"
 #include "engine/request.h"
 
 namespace vestq {
@@ -44,6 +45,8 @@ struct Slot {
 // Its reply carries payloads.
 inline bool IsHeavy(const Request& request) {
   return request.kind == RequestKind::kLease ||
+         (request.kind == RequestKind::kPeek &&
+          static_cast<const PeekRequest&>(request).want_payload) ||
          (request.kind == RequestKind::kJob &&
           static_cast<const JobRequest&>(request).want_payload);
 }

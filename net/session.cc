@@ -212,6 +212,18 @@ void Session::ProtocolError(const std::string& text) {
 size_t Session::Charge(const Request& request) const {
   switch (request.kind) {
     case RequestKind::kEnqueue: return static_cast<const EnqueueRequest&>(request).payload.size();
+    case RequestKind::kPeek: {
+      const auto& peek = static_cast<const PeekRequest&>(request);
+      return peek.want_payload
+                 ? std::min(peek.count * reactor_->job_bytes(), limits::kLeaseReplyBytes)
+                 : 0;
+    }
+    case RequestKind::kEnqueueMany: {
+      size_t bytes = 0;
+      for (const auto& p : static_cast<const EnqueueManyRequest&>(request).payloads)
+        bytes += sizeof(p) + p.size();
+      return bytes;
+    }
     case RequestKind::kLease:
       return std::min(static_cast<const LeaseRequest&>(request).count * reactor_->job_bytes(),
                       limits::kLeaseReplyBytes);
@@ -224,7 +236,9 @@ size_t Session::Charge(const Request& request) const {
     case RequestKind::kCancel:
     case RequestKind::kRevoke:
     case RequestKind::kPromote:
-    case RequestKind::kReschedule: return 0;
+    case RequestKind::kReschedule:
+    case RequestKind::kWorkers:
+    case RequestKind::kJobsPart: return 0;
   }
   return 0;
 }

@@ -23,6 +23,7 @@ inline constexpr size_t kPayloadHardMax = size_t{64} << 20;  // beyond it a conn
 inline constexpr uint64_t kMemoryPerPayload = 16;            // payload at most memory / 16
 inline constexpr uint32_t kPriorityDefault = 1024;           // beanstalkd's border of "urgent"
 inline constexpr uint32_t kAttemptsDefault = 25;
+inline constexpr uint32_t kEnqueueManyMax = 1000;        // jobs of one batch, as of one LEASE
 inline constexpr uint32_t kAttemptsMax = 1'000'000'000;  // 0 is no limit
 
 // --- Spans ---
@@ -49,6 +50,10 @@ inline constexpr size_t kMaxLeasedMost = 1'000'000;
 // A lease takes about 170 bytes of memory: by default leases take up to a sixth of the budget, at most a third.
 inline constexpr uint64_t kMemoryPerLeased = 1024;
 inline constexpr uint64_t kMemoryPerLeasedMin = 512;
+
+// --- Looking ---
+inline constexpr uint32_t kPeekCountMax = 1000;  // jobs of a page, as of one LEASE
+inline constexpr size_t kWorkerRows = 1000;      // of WORKERS: a reply of at most about half a MiB
 
 // --- Engine ---
 inline constexpr uint16_t kLanesDefault = 16;

@@ -43,6 +43,85 @@ TEST_P(ServerHandling, RevokePromoteAndReschedule) {
   EXPECT_EQ(c.Text({"RESCHEDULE", id, "DELAY", "1s"}), "-NOTFOUND there is no job " + id);
 }
 
+TEST_P(ServerHandling, ManyJobsAtOnce) {
+  OPEN_OR_SKIP();
+  Client c(port());
+  for (const char* version : {"2", "3"}) {
+    c.Call({"HELLO", version});
+    const Value ids = c.Call({"ENQUEUEMANY", "many", "3", "a", "PRIORITY", "", "priority", "7"});
+    ASSERT_EQ(ids.items.size(), 3u) << ids.ToString();
+    for (const Value& id : ids.items) EXPECT_EQ(c.Call({"JOB", id.text}).at("priority").number, 7);
+    const Value leased = c.Call({"LEASE", "many", "COUNT", "5"});
+    ASSERT_EQ(leased.items.size(), 3u);
+    const char* const payloads[] = {"a", "PRIORITY", ""};
+    for (size_t i = 0; i < 3; ++i) {
+      EXPECT_EQ(leased.items[i].at("id").text, ids.items[i].text);
+      EXPECT_EQ(leased.items[i].at("payload").text, payloads[i]);
+    }
+  }
+  EXPECT_EQ(c.Call({"QUEUE", "INFO", "many"}).at("enqueued").number, 6);
+  std::vector<std::string_view> words = {"ENQUEUEMANY", "big", "1000"};
+  words.resize(1003, "x");
+  EXPECT_EQ(c.Call(words).items.size(), 1000u);
+  EXPECT_EQ(c.Call({"QUEUE", "INFO", "big"}).at("ready").number, 1000);
+}
+
+TEST_P(ServerHandling, PeekListsInPages) {
+  OPEN_OR_SKIP();
+  Client c(port());
+  EXPECT_EQ(c.Text({"PEEK", "q"}), "-NOTFOUND there is no queue 'q'");
+  for (int i = 0; i < 25; ++i) {
+    const std::string payload = "p" + std::to_string(i);
+    c.Call({"ENQUEUE", "q", payload, "SPACE", "s"});
+  }
+  for (const char* version : {"2", "3"}) {
+    c.Call({"HELLO", version});
+    EXPECT_EQ(c.Text({"PEEK", "q", "STATE", "dead"}), "[0, []]");
+    std::string cursor = "0";
+    int seen = 0;
+    for (int pages = 0; pages < 5; ++pages) {
+      const Value page = c.Call({"PEEK", "q", "COUNT", "10", "CURSOR", cursor, "PAYLOAD"});
+      ASSERT_EQ(page.items.size(), 2u) << page.ToString();
+      for (const Value& job : page.items[1].items) {
+        EXPECT_EQ(job.type, version[0] == '3' ? '%' : '*');
+        EXPECT_EQ(job.at("state").text, "ready");
+        EXPECT_EQ(job.at("payload").text, "p" + std::to_string(seen++));
+        EXPECT_EQ(c.Call({"JOB", job.at("id").text}).at("space").text, "s");
+      }
+      cursor = page.items[0].text;
+      if (cursor == "0") break;
+    }
+    EXPECT_EQ(seen, 25);
+  }
+  EXPECT_EQ(c.Call({"PEEK", "q", "SPACE", "t"}).items[1].items.size(), 0u);
+  EXPECT_EQ(c.Call({"PEEK", "q", "SPACE", "s", "STATE", "READY"}).items[1].items.size(), 10u);
+}
+
+TEST_P(ServerHandling, WorkersListsWhoHoldsLeases) {
+  OPEN_OR_SKIP();
+  Client c(port());
+  EXPECT_EQ(c.Text({"WORKERS"}), "[:0, []]");
+  EXPECT_EQ(c.Text({"WORKERS", "q"}), "-NOTFOUND there is no queue 'q'");
+  for (int i = 0; i < 3; ++i) c.Call({"ENQUEUE", "q", "x"});
+  c.Call({"ENQUEUE", "r", "x"});
+  c.Call({"LEASE", "q", "COUNT", "2", "WORKER", "w1"});
+  c.Call({"LEASE", "q", "r", "COUNT", "2"});
+  for (const char* version : {"2", "3"}) {
+    c.Call({"HELLO", version});
+    const Value all = c.Call({"WORKERS"});
+    ASSERT_EQ(all.items.size(), 2u) << all.ToString();
+    ASSERT_EQ(all.items[1].items.size(), 3u) << all.ToString();
+    EXPECT_EQ(all.items[1].items[0].at("queue").text, "q");
+    EXPECT_EQ(all.items[1].items[0].at("worker").text, "");
+    EXPECT_EQ(all.items[1].items[0].at("leases").number, 1);
+    EXPECT_EQ(all.items[1].items[1].at("worker").text, "w1");
+    EXPECT_EQ(all.items[1].items[1].at("leases").number, 2);
+    EXPECT_LT(all.items[1].items[1].at("oldest").number, 20'000);
+    EXPECT_EQ(all.items[1].items[2].at("queue").text, "r");
+    EXPECT_EQ(c.Call({"WORKERS", "r"}).items[1].items.size(), 1u);
+  }
+}
+
 TEST_P(ServerHandling, RefusesWhatIsNotOfTheForm) {
   OPEN_OR_SKIP();
   Client c(port());
@@ -53,6 +132,18 @@ TEST_P(ServerHandling, RefusesWhatIsNotOfTheForm) {
       {{"REVOKE"}, "-ERR wrong number of arguments for 'revoke' command"},
       {{"REVOKE", "1", "2"}, "-ERR wrong number of arguments for 'revoke' command"},
       {{"PROMOTE", "0"}, "-RANGE job id '0' is outside 1 to 9007199254740991"},
+      {{"ENQUEUEMANY", "q", "0", "x"}, "-RANGE number of jobs '0' is outside 1 to 1000"},
+      {{"ENQUEUEMANY", "q", "1001", "x"}, "-RANGE number of jobs '1001' is outside 1 to 1000"},
+      {{"ENQUEUEMANY", "q", "x", "x"}, "-ERR number of jobs 'x': a whole number is expected"},
+      {{"ENQUEUEMANY", "q", "2", "x"}, "-ERR ENQUEUEMANY of 2 jobs needs 2 payloads, there are 1"},
+      {{"ENQUEUEMANY", "q", "1", "x", "y"}, "-ERR unknown option 'y' for ENQUEUEMANY"},
+      {{"PEEK", "q", "STATE", "waiting"}, "-ERR STATE waiting is not supported by this version"},
+      {{"PEEK", "q", "STATE", "Done"}, "-ERR STATE done is not supported by this version"},
+      {{"PEEK", "q", "STATE", "odd"},
+       "-ERR STATE 'odd': ready, scheduled, leased or dead is expected"},
+      {{"PEEK", "q", "COUNT", "0"}, "-RANGE COUNT '0' is outside 1 to 1000"},
+      {{"PEEK", "q", "COUNT", "1001"}, "-RANGE COUNT '1001' is outside 1 to 1000"},
+      {{"WORKERS", "q", "r"}, "-ERR wrong number of arguments for 'workers' command"},
       {{"RESCHEDULE", "1"}, "-ERR wrong number of arguments for 'reschedule' command"},
       {{"RESCHEDULE", "1", "PRIORITY", "3"}, "-ERR RESCHEDULE needs DELAY d or AT t"},
       {{"RESCHEDULE", "1", "DELAY", "3s", "AT", "5"},

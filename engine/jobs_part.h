@@ -1,0 +1,36 @@
+// What one core does to some of its jobs for a command that is about many: a request of the engine's
+// own, sent to the owner of the jobs by the core where the command started. Internal to engine/.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "engine/request.h"
+
+namespace vestq {
+
+struct JobsPart : Request {
+  JobsPart() : Request(RequestKind::kJobsPart) {
+    done = [](Request* request, void*) {
+      // Moved out: it may bring the part's end.
+      const auto then = std::move(static_cast<JobsPart*>(request)->finished);
+      then();
+    };
+  }
+
+  enum class Work : uint8_t { kDescribe };
+  Work work = Work::kDescribe;
+  CoreId owner;
+  std::vector<JobId> ids;          // all of lanes of `owner`
+  std::function<void()> finished;  // at the origin, when all of it is as durable as promised
+
+  // kDescribe. Outputs: jobs[i] is ids[i]; null from where the payloads became too many.
+  bool want_payload = false;
+  uint64_t max_bytes = 0;  // of payloads; at least one job is described
+  std::vector<std::unique_ptr<JobRequest>> jobs;
+};
+
+}  // namespace vestq

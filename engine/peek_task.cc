@@ -1,0 +1,94 @@
+#include "engine/peek_task.h"
+
+#include <memory>
+#include <utility>
+
+#include "engine/store.h"
+#include "keycodec/records.h"
+
+namespace vestq {
+namespace {
+
+// The first key of the dead letters of one life of a queue.
+std::string FirstDeadKey(const keycodec::Zone& zone) {
+  return keycodec::DeadKey(zone.queue, zone.incarnation, 0, JobId(0));
+}
+
+}  // namespace
+
+Result<std::optional<JobId>> PeekTask::Match(std::string_view key, std::string_view value) const {
+  std::optional<JobId> none;
+  if (state == JobState::kReady) {
+    const Result<keycodec::ReadyKey> ready = keycodec::DecodeReadyKey(key);
+    if (!ready.ok()) return ready.error();
+    if (ready->zone.incarnation != zone.incarnation) return none;
+    if (one_space && ready->zone.space != zone.space) return none;
+    return std::optional(ready->rank.id);
+  }
+  if (state == JobState::kScheduled) {
+    const Result<keycodec::ScheduledKey> scheduled = keycodec::DecodeScheduledKey(key);
+    if (!scheduled.ok()) return scheduled.error();
+    const Result<keycodec::ScheduledValue> held = keycodec::DecodeScheduledValue(value);
+    if (!held.ok()) return held.error();
+    if (held->zone.queue != zone.queue || held->zone.incarnation != zone.incarnation) return none;
+    if (one_space && held->zone.space != zone.space) return none;
+    return std::optional(scheduled->id);
+  }
+  const Result<keycodec::DeadRowKey> dead = keycodec::DecodeDeadKey(key);
+  if (!dead.ok()) return dead.error();
+  if (one_space) {
+    const Result<keycodec::DeadValue> letter = keycodec::DecodeDeadValue(value);
+    if (!letter.ok()) return letter.error();
+    if (letter->zone.space != zone.space) return none;
+  }
+  return std::optional(dead->id);
+}
+
+Error PeekTask::Scan(const Store& store, Family family, const std::string& lower,
+                     const std::string& upper, bool* stop) {
+  const std::string& start = from > lower ? from : lower;
+  if (!upper.empty() && start >= upper) return Error::Ok();
+  auto it = store.NewIterator(family, start, upper);
+  for (it->Seek(start); it->Valid(); it->Next()) {
+    if (keys_ == max_keys || jobs.size() == max_jobs) {
+      next.assign(it->key());
+      *stop = true;
+      return Error::Ok();
+    }
+    ++keys_;
+    const Result<std::optional<JobId>> match = Match(it->key(), it->value());
+    if (!match.ok()) return match.error();
+    if (!match->has_value()) continue;
+    jobs.push_back({**match, std::string(it->key()) + '\0'});
+  }
+  return it->error();
+}
+
+Error PeekTask::Run(const Store& store) {
+  bool stop = false;
+  if (state == JobState::kDead) {
+    const std::string lower = FirstDeadKey(zone);
+    // Behind the letter, queue and incarnation come the time and the id.
+    const size_t prefix = lower.size() - keycodec::kTimeBytes - keycodec::kIdBytes;
+    return Scan(store, Family::kRows, lower, keycodec::PrefixSuccessor(lower.substr(0, prefix)),
+                &stop);
+  }
+  for (uint16_t i = 0; i < lanes && !stop; ++i) {
+    const LaneId lane(i);
+    if (only_lane && *only_lane != lane) continue;
+    std::string prefix;
+    if (state == JobState::kScheduled) {
+      keycodec::AppendRangePrefix(lane, keycodec::Range::kScheduled, &prefix);
+    } else if (one_space) {
+      keycodec::AppendZonePrefix(lane, zone.queue, zone.incarnation, zone.order, zone.space,
+                                 &prefix);
+    } else {
+      keycodec::AppendQueuePrefix(lane, zone.queue, &prefix);
+    }
+    VESTQ_RETURN_IF_ERROR(
+        Scan(store, Family::kVesting, prefix, keycodec::PrefixSuccessor(prefix), &stop));
+  }
+  return Error::Ok();
+}
+
+}  // namespace vestq
