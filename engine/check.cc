@@ -27,13 +27,21 @@ class StoreCheck {
     VESTQ_RETURN_IF_ERROR(CheckLetters());
     VESTQ_RETURN_IF_ERROR(CheckForeignLanes());
     uint64_t dead_rows = 0;
+    uint64_t unique_holders = 0;
     for (uint32_t lane = 0; lane < bounds_.lanes; ++lane) {
       LaneCheck check(store_, bounds_, LaneId(static_cast<uint16_t>(lane)), &queues_, &report_);
       VESTQ_RETURN_IF_ERROR(check.Run());
       dead_rows += check.dead_rows();
+      unique_holders += check.unique_holders();
     }
     VESTQ_RETURN_IF_ERROR(CheckDeadLetters(dead_rows));
     VESTQ_RETURN_IF_ERROR(rows.Run());
+    // Each holder found its row, so equal numbers mean that no row names anybody else.
+    if (rows.unique_live() != unique_holders) {
+      report_.Add("UNIQUE-1", std::to_string(rows.unique_live()) +
+                                  " unique keys are held by jobs, " +
+                                  std::to_string(unique_holders) + " jobs hold one");
+    }
     VESTQ_RETURN_IF_ERROR(CheckCounters());
     VESTQ_RETURN_IF_ERROR(CheckClocks());
     return std::move(report_);

@@ -17,6 +17,8 @@
 //            is kept
 //   JOB-3    a vesting key and its value agree with the job's header, or with its job row
 //   JOB-4    a job row exists if and only if the job says so, and names a place of that job
+//   UNIQUE-1 the row of a unique key is live exactly while an unfinished job holds the key, and names it
+//   TIMER-2  a job that EXPIRE would end has a timer for that moment
 //   DEAD-1   a dead letter and the job row that names it exist together and agree
 //   COUNT-1  a queue's counters, summed over the core slots, equal a full count
 //   ID-1     every id is below the stored bound, and of the lane it stands in; every lane exists
@@ -52,6 +54,8 @@ struct CheckReport {
   uint64_t scheduled = 0;
   uint64_t leased = 0;
   uint64_t dead = 0;
+  uint64_t unique_keys = 0;  // held, by a job or by a window
+  uint64_t timers = 0;
   uint64_t payload_bytes = 0;
   uint64_t void_keys =
       0;  // of earlier incarnations and dropped queues, not erased yet: no violation

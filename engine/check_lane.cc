@@ -7,6 +7,8 @@
 #include <optional>
 #include <utility>
 
+#include "engine/expiry.h"
+
 namespace vestq {
 namespace {
 
@@ -348,10 +350,48 @@ void LaneCheck::Agree(const Entry& entry, const Job& job, const keycodec::JobRow
                                             : " has a job row, its vesting key does not say so"));
     return;
   }
-  if ((entry.flags | keycodec::kFlagJobRow) != (job.header.flags | keycodec::kFlagJobRow)) {
-    report_->Add("JOB-3", Name(entry.id) + ": its key's flags are not those of its header");
-  }
+  AgreeFlags(entry, job, row);
+  if ((entry.flags & keycodec::kFlagUnique) != 0) AgreeUnique(entry, job);
+  if ((entry.flags & keycodec::kFlagExpire) != 0) AgreeExpiry(entry, job, row);
   AgreePlace(entry, job, row);
+}
+
+void LaneCheck::AgreeFlags(const Entry& entry, const Job& job, const keycodec::JobRow* row) {
+  // Those that a job gets on its way; the first lease ends EXPIRE.
+  constexpr uint32_t kOnItsWay = keycodec::kFlagJobRow | keycodec::kFlagCheckpoint;
+  uint32_t flags = entry.flags & ~kOnItsWay;
+  const uint32_t of_header = job.header.flags & ~kOnItsWay;
+  flags |= of_header & keycodec::kFlagExpire;
+  if (flags != of_header)
+    report_->Add("JOB-3", Name(entry.id) + ": its key's flags are not those of its header");
+  const bool says_checkpoint = (entry.flags & keycodec::kFlagCheckpoint) != 0;
+  if (says_checkpoint != (row != nullptr && !row->checkpoint.empty()))
+    report_->Add("JOB-4",
+                 Name(entry.id) + (says_checkpoint ? " says it has a checkpoint, there is none"
+                                                   : " has a checkpoint, its key does not say so"));
+}
+
+void LaneCheck::AgreeUnique(const Entry& entry, const Job& job) {
+  const keycodec::JobHeader& header = job.header;
+  std::string bytes;
+  const Error error = store_->Get(
+      Family::kRows, keycodec::UniqueKey(header.zone.queue, header.zone.space, header.unique_key),
+      &bytes);
+  const auto row = keycodec::DecodeUniqueValue(bytes);
+  if (!error.ok() || !row.ok() || !row->live || row->id.value() != entry.id) {
+    return report_->Add(
+        "UNIQUE-1", Name(entry.id) + " should hold its unique key; the key's row does not say so");
+  }
+  ++unique_holders_;
+}
+
+void LaneCheck::AgreeExpiry(const Entry& entry, const Job& job, const keycodec::JobRow* row) {
+  const auto [clock, time_ms] = ExpiryOf(job.header, row);
+  std::string bytes;
+  const std::string key =
+      keycodec::TimerKey(lane_, clock, time_ms, keycodec::TimerKind::kExpire, JobId(entry.id));
+  if (!store_->Get(Family::kRows, key, &bytes).ok())
+    report_->Add("TIMER-2", Name(entry.id) + " should expire, and has no timer for it");
 }
 
 // Where it stands follows from the header, or from the job row.

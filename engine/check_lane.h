@@ -51,6 +51,8 @@ class LaneCheck {
   Error Run();
   // Job rows that say a job is dead, all of whose dead letters exist.
   uint64_t dead_rows() const { return dead_rows_; }
+  // Jobs that hold a unique key, all of whose rows name them.
+  uint64_t unique_holders() const { return unique_holders_; }
 
  private:
   enum class State : uint8_t { kReady, kScheduled, kLeased };
@@ -81,6 +83,9 @@ class LaneCheck {
   void JoinOne(uint64_t id, const Entry* entries, size_t count, const Job* job,
                const keycodec::JobRow* row);
   void Agree(const Entry& entry, const Job& job, const keycodec::JobRow* row);
+  void AgreeFlags(const Entry& entry, const Job& job, const keycodec::JobRow* row);
+  void AgreeUnique(const Entry& entry, const Job& job);
+  void AgreeExpiry(const Entry& entry, const Job& job, const keycodec::JobRow* row);
   void AgreePlace(const Entry& entry, const Job& job, const keycodec::JobRow* row);
   void AgreeElsewhere(uint64_t id, const keycodec::JobRow& row);
   void AgreeDead(uint64_t id, const Job& job, const keycodec::JobRow& row);
@@ -100,6 +105,7 @@ class LaneCheck {
   uint64_t upper_ = 0;       // ids from here on are left for the next round
   bool first_round_ = true;  // counts and complains; later rounds only gather
   uint64_t dead_rows_ = 0;
+  uint64_t unique_holders_ = 0;
 };
 
 }  // namespace vestq

@@ -97,7 +97,13 @@ Error RowCheck::CheckUnique() {
     const auto holder = keycodec::DecodeUniqueValue(value);
     if (!Decoded(kWhat, row, holder, report_)) return;
     const QueueTally* const queue = Find(row->queue, kWhat);
-    if (queue != nullptr && queue->dropped) ++report_->void_keys;
+    if (queue == nullptr) return;
+    if (queue->dropped) {
+      ++report_->void_keys;
+    } else {
+      ++report_->unique_keys;
+      unique_live_ += holder->live;
+    }
   });
 }
 
@@ -108,6 +114,7 @@ Error RowCheck::CheckTimers() {
     const auto timer = keycodec::DecodeTimerValue(value);
     if (!Decoded(kWhat, row, timer, report_)) return;
     CheckLane(row->lane, kWhat);
+    ++report_->timers;
     switch (row->kind) {
       case keycodec::TimerKind::kUniqueWindow:
         Decoded("a timer's unique key", keycodec::DecodeUniqueKey(timer->row), timer, report_);

@@ -35,6 +35,8 @@ class RowCheck {
   Error ReadDropped();
   // Checks all the other rows, and counts what waits and what is kept. REQUIRES: ReadDropped.
   Error Run();
+  // Live rows of unique keys, of queues that are not dropped.
+  uint64_t unique_live() const { return unique_live_; }
 
  private:
   Error CheckDone();
@@ -52,6 +54,7 @@ class RowCheck {
   const uint16_t lanes_;
   QueueTallies* const queues_;
   CheckReport* const report_;
+  uint64_t unique_live_ = 0;
 };
 
 }  // namespace vestq

@@ -64,17 +64,20 @@ CoreId Core::Impl::Target(const EngineShared& shared, const Request& request, Co
   switch (request.kind) {
     case RequestKind::kEnqueue: {
       const auto& enqueue = static_cast<const EnqueueRequest&>(request);
-      if (enqueue.space.empty()) return self;
-      return shared.OwnerOf(keycodec::LaneOfSpace(enqueue.queue, enqueue.space, shared.lanes));
+      const std::string_view fixed = FixesLane(enqueue);
+      if (fixed.empty()) return self;
+      return shared.OwnerOf(keycodec::LaneOfSpace(enqueue.queue, fixed, shared.lanes));
     }
     case RequestKind::kEnqueueMany: {
       const auto& job = static_cast<const EnqueueManyRequest&>(request).job;
-      if (job.space.empty()) return self;
-      return shared.OwnerOf(keycodec::LaneOfSpace(job.queue, job.space, shared.lanes));
+      const std::string_view fixed = FixesLane(job);
+      if (fixed.empty()) return self;
+      return shared.OwnerOf(keycodec::LaneOfSpace(job.queue, fixed, shared.lanes));
     }
     case RequestKind::kJobsPart: return static_cast<const JobsPart&>(request).owner;
     case RequestKind::kWorkers:
     case RequestKind::kPeek:
+    case RequestKind::kQueueSet:
     case RequestKind::kLease: return self;
     case RequestKind::kRenew: return owner(static_cast<const RenewRequest&>(request).receipt.id);
     case RequestKind::kComplete:
@@ -87,15 +90,18 @@ CoreId Core::Impl::Target(const EngineShared& shared, const Request& request, Co
     case RequestKind::kRevoke: return owner(static_cast<const RevokeRequest&>(request).id);
     case RequestKind::kPromote: return owner(static_cast<const PromoteRequest&>(request).id);
     case RequestKind::kReschedule: return owner(static_cast<const RescheduleRequest&>(request).id);
+    case RequestKind::kCheckpoint:
+      return owner(static_cast<const CheckpointRequest&>(request).receipt.id);
   }
   return self;
 }
 
 // Requests that may look at several cores, or wait for a read: nothing of the same stream runs
 // beside them.
-bool Core::Impl::Exclusive(RequestKind kind) {
-  switch (kind) {
+bool Core::Impl::Exclusive(const Request& request) {
+  switch (request.kind) {
     case RequestKind::kEnqueue:
+      return !static_cast<const EnqueueRequest&>(request).unique_key.empty();
     case RequestKind::kEnqueueMany:
     case RequestKind::kRenew:
     case RequestKind::kComplete: return false;
@@ -107,6 +113,8 @@ bool Core::Impl::Exclusive(RequestKind kind) {
     case RequestKind::kRevoke:
     case RequestKind::kPromote:
     case RequestKind::kReschedule:
+    case RequestKind::kCheckpoint:
+    case RequestKind::kQueueSet:
     case RequestKind::kWorkers:
     case RequestKind::kPeek:
     case RequestKind::kJobsPart: return true;
@@ -143,7 +151,7 @@ void Core::Impl::PumpStream(Stream* stream) {
   stream->pumping = true;
   while (stream->head != nullptr) {
     Request* const request = stream->head;
-    const bool exclusive = Exclusive(request->kind);
+    const bool exclusive = Exclusive(*request);
     const CoreId target = exclusive ? kNoCore : Target(*shared_, *request, id_);
     if (stream->running > 0 && (exclusive || stream->owner != target)) break;
     stream->head = request->next;
@@ -200,6 +208,10 @@ void Core::Impl::Execute(Request* request) {
     case RequestKind::kRevoke: Revoke(static_cast<RevokeRequest*>(request)); return;
     case RequestKind::kPromote: Promote(static_cast<PromoteRequest*>(request)); return;
     case RequestKind::kReschedule: Reschedule(static_cast<RescheduleRequest*>(request)); return;
+    case RequestKind::kQueueSet: SetQueue(static_cast<QueueSetRequest*>(request)); return;
+    case RequestKind::kCheckpoint:
+      Checkpoint(static_cast<CheckpointRequest*>(request), nullptr);
+      return;
   }
 }
 
@@ -264,6 +276,7 @@ bool Core::Impl::HandleMessages() {
           }
           break;
         case Message::Kind::kWake: WakeOne(message.record); break;
+        case Message::Kind::kOptions: OptionsChanged(message.record); break;
       }
     }
   }
@@ -299,6 +312,7 @@ bool Core::Impl::Turn() {
   more |= RunLater();
   more |= ExpireLeases();
   more |= VestDue();
+  FireTimers();
   ExpireWaits();
   ServeWaiters();
   SubmitTurn();
@@ -312,7 +326,7 @@ bool Core::Impl::Turn() {
 }
 
 void Core::Impl::SubmitTurn() {
-  if (!batch_.empty()) {
+  if (!batch_.empty() || !dirty_.empty()) {
     for (CoreQueue* queue : dirty_) {
       queue->counters_dirty = false;
       value_.clear();
@@ -460,7 +474,11 @@ Duration Core::Impl::UntilDue() const {
     const DueScan& engine = lane.due[0];
     if (!engine.scanning && engine.next_ms < MonoTime::Max().ms())
       due = std::min(due, MonoTime(engine.next_ms));
-    wall |= lane.due[1].next_ms < MonoTime::Max().ms();
+    const DueScan& timers = lane.timers[0];
+    if (!timers.scanning && timers.next_ms < MonoTime::Max().ms())
+      due = std::min(due, MonoTime(timers.next_ms));
+    wall |=
+        lane.due[1].next_ms < MonoTime::Max().ms() || lane.timers[1].next_ms < MonoTime::Max().ms();
   }
   if (write_busy_) return Milliseconds(1);
   if (due == MonoTime::Max() && !wall) return Duration::Max();

@@ -5,9 +5,17 @@
 namespace vestq {
 
 LaneId Core::Impl::LaneForJob(const EnqueueRequest& request) const {
-  // Without a space any lane of this core will do; one a turn keeps the keys of a batch together.
-  if (request.space.empty()) return lanes_[next_lane_].id;
-  return keycodec::LaneOfSpace(request.queue, request.space, shared_->lanes);
+  if (const std::string_view fixed = FixesLane(request); !fixed.empty())
+    return keycodec::LaneOfSpace(request.queue, fixed, shared_->lanes);
+  // Any lane of this core will do; one a turn keeps the keys of a batch together.
+  return lanes_[next_lane_].id;
+}
+
+// What decides on the job's lane by its hash: the space, whose fairness has one owner, else the unique
+// key, which has one. Empty: nothing.
+std::string_view Core::Impl::FixesLane(const EnqueueRequest& request) {
+  return request.space.empty() ? std::string_view(request.unique_key)
+                               : std::string_view(request.space);
 }
 
 JobId Core::Impl::NewJobId(LaneId lane) {
@@ -23,65 +31,96 @@ void Core::Impl::Enqueue(EnqueueRequest* request) {
   }
   CoreQueue* const queue = QueueHere(*found);
   shared_->queues->EnsureStored(*found);
+  request->added = true;
+  if (!request->unique_key.empty()) return EnqueueUnique(queue, request);
   request->error = AddJob(queue, LaneForJob(*request), request);
   Executed(request);
 }
 
-// A new job in that lane. Errors: kRange, kFull (ids used up); then nothing has changed.
-Error Core::Impl::AddJob(CoreQueue* queue, LaneId lane, EnqueueRequest* request) {
-  const QueueRecord* const record = queue->record;
-  if (request->when == EnqueueRequest::When::kDelay) now_stale_ = true;  // it runs from now
+// The header of a job that is enqueued now. Errors: kRange (it would vest after the last time).
+Result<keycodec::JobHeader> Core::Impl::MakeHeader(const QueueRecord& record,
+                                                   const EnqueueRequest& request) {
+  if (request.when == EnqueueRequest::When::kDelay) now_stale_ = true;  // it runs from now
   const MonoTime at = now();
   keycodec::JobHeader header;
-  header.zone = {record->id, record->current(), record->order, request->space};
-  header.priority = request->priority;
+  header.zone = {record.id, record.current(), record.order, request.space};
+  header.priority = request.priority;
   header.enqueued_ms = at.ms();
   header.enqueued_wall_ms = shared_->clock->Wall().ms();
-  header.attempts_max = request->attempts_set ? request->attempts : limits::kAttemptsDefault;
-  header.lease_ms = request->lease.ms();
-  header.backoff = request->backoff;
-  if (!request->backoff.empty()) header.flags |= keycodec::kFlagBackoff;
-  switch (request->when) {
+  const int64_t attempts = record.settings.attempts.load(std::memory_order_relaxed);
+  header.attempts_max = request.attempts_set ? request.attempts
+                        : attempts >= 0      ? static_cast<uint32_t>(attempts)
+                                             : limits::kAttemptsDefault;
+  header.lease_ms = request.lease.ms();
+  header.backoff = request.backoff;
+  header.unique_key = request.unique_key;
+  header.unique_ms = request.unique_window.ms();
+  header.expire_ms = request.expire.ms();
+  header.keep_ms = request.keep.ms();
+  header.type = request.type;
+  header.user_headers = request.headers;
+  if (!header.backoff.empty()) header.flags |= keycodec::kFlagBackoff;
+  if (!header.unique_key.empty()) header.flags |= keycodec::kFlagUnique;
+  if (header.expire_ms > 0) header.flags |= keycodec::kFlagExpire;
+  if (header.keep_ms > 0) header.flags |= keycodec::kFlagKeep;
+  if (!header.type.empty() || !header.user_headers.empty()) header.flags |= keycodec::kFlagExtra;
+  switch (request.when) {
     case EnqueueRequest::When::kNow: break;
     case EnqueueRequest::When::kDelay:
-      if (request->delay > Duration(0)) header.vests_ms = (at + request->delay).ms();
+      if (request.delay > Duration(0)) header.vests_ms = (at + request.delay).ms();
       break;
     case EnqueueRequest::When::kAt:
-      if (request->at.ms() > header.enqueued_wall_ms) {
-        header.vests_ms = request->at.ms();
+      if (request.at.ms() > header.enqueued_wall_ms) {
+        header.vests_ms = request.at.ms();
         header.clock = keycodec::Clock::kWall;
       }
       break;
   }
-  if (header.vests_ms > limits::kKeyTimeMsMax) {
+  if (header.vests_ms > limits::kKeyTimeMsMax)
     return Error(ErrorCode::kRange, "the job would vest after the last time a key can hold");
-  }
+  return header;
+}
+
+// A new job in that lane, with all that hangs on it. Errors: kRange, kFull (ids used up); then nothing
+// has changed.
+Error Core::Impl::AddJob(CoreQueue* queue, LaneId lane, EnqueueRequest* request) {
+  Result<keycodec::JobHeader> made = MakeHeader(*queue->record, *request);
+  if (!made.ok()) return made.error();
   const JobId id = NewJobId(lane);
   if (id.value() > limits::kJobIdMax) {
     return Error(ErrorCode::kFull,
                  "this store has given out its last job id, " + std::to_string(limits::kJobIdMax));
   }
   request->id = id;
+  keycodec::JobHeader& header = *made;
+  if ((header.flags & keycodec::kFlagUnique) != 0) HoldUniqueKey(header, id);
+  PutExpiry(lane, header, id);
+  Count(queue, keycodec::Counter::kEnqueued, 1);
+  Count(queue, keycodec::Counter::kBytes, static_cast<int64_t>(request->payload.size()));
+  PutJob(queue, lane, id, std::move(header), request->payload, 0);
+  return Error::Ok();
+}
 
+// The job's record, and its key where the header says.
+void Core::Impl::PutJob(CoreQueue* queue, LaneId lane, JobId id, keycodec::JobHeader header,
+                        std::string_view payload, uint32_t attempt) {
   auto bytes = std::make_shared<std::string>();
-  keycodec::AppendJobRecord(header, request->payload, bytes.get());
+  keycodec::AppendJobRecord(header, payload, bytes.get());
   key_.clear();
   keycodec::AppendJobKey(lane, id, &key_);
   batch_.Put(Family::kJob, key_, *bytes);
-  Count(queue, keycodec::Counter::kEnqueued, 1);
-  Count(queue, keycodec::Counter::kBytes, static_cast<int64_t>(request->payload.size()));
   if (header.vests_ms == 0) {
-    PutReady(queue, lane, request->space, header.zone.incarnation, header.zone.order,
-             {header.priority, header.enqueued_ms, id}, {header.flags, 0}, std::move(bytes));
-  } else {
-    keycodec::ScheduledValue value;
-    value.flags = header.flags;
-    value.zone = std::move(header.zone);
-    value.priority = header.priority;
-    value.enqueued_ms = header.enqueued_ms;
-    PutScheduled(queue, lane, header.clock, header.vests_ms, id, value);
+    return PutReady(queue, lane, header.zone.space, header.zone.incarnation, header.zone.order,
+                    {header.priority, header.enqueued_ms, id}, {header.flags, attempt},
+                    std::move(bytes));
   }
-  return Error::Ok();
+  keycodec::ScheduledValue value;
+  value.flags = header.flags;
+  value.attempt = attempt;
+  value.zone = std::move(header.zone);
+  value.priority = header.priority;
+  value.enqueued_ms = header.enqueued_ms;
+  PutScheduled(queue, lane, header.clock, header.vests_ms, id, value);
 }
 
 void Core::Impl::PutReady(CoreQueue* queue, LaneId lane, std::string_view space,

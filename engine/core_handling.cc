@@ -24,7 +24,7 @@ void Core::Impl::Revoke(RevokeRequest* request) {
   request->revoked = lease != nullptr && !lease->ending && lease->deadline > now();
   if (!request->revoked) return Executed(request);
   const bool used_up = lease->attempts_max != 0 && lease->attempt >= lease->attempts_max;
-  if (used_up && (lease->flags & keycodec::kFlagJobRow) != 0) {
+  if (used_up && (lease->flags & kDeathReads) != 0) {
     // What the last worker said is read first. The lease is over from here on.
     leases_.Suspend(lease);
     const Fence fence = lease->fence;
@@ -37,13 +37,13 @@ void Core::Impl::Revoke(RevokeRequest* request) {
       }
       Count(QueueById(ended->queue), keycodec::Counter::kExpired, 1);
       MakeDead(ended, "attempts used up: the lease was revoked",
-               task->row ? task->row->last_error : std::string());
+               task->row ? task->row->last_error : std::string(), task);
       Executed(request);
     });
   }
   Count(QueueById(lease->queue), keycodec::Counter::kExpired, 1);
   if (used_up) {
-    MakeDead(lease, "attempts used up: the lease was revoked", std::string());
+    MakeDead(lease, "attempts used up: the lease was revoked", std::string(), nullptr);
   } else {
     BackToReady(lease, lease->attempt);
   }
@@ -104,9 +104,19 @@ void Core::Impl::PlaceAnew(const LookupTask* task, keycodec::Clock clock, int64_
     value.enqueued_ms = header.enqueued_ms;
     PutScheduled(queue, task->lane, clock, time_ms, task->id, value);
   }
+  if ((task->flags & keycodec::kFlagExpire) != 0) {
+    // EXPIRE counts from the first vesting, which is another now.
+    DropExpiry(task->lane, header, task->row ? &*task->row : nullptr, task->id);
+    row.expires_clock = time_ms == 0 ? keycodec::Clock::kEngine : clock;
+    row.expires_ms =
+        std::min((time_ms == 0 ? now().ms() : time_ms) + header.expire_ms, limits::kKeyTimeMsMax);
+    const std::string timer = keycodec::TimerKey(task->lane, row.expires_clock, row.expires_ms,
+                                                 keycodec::TimerKind::kExpire, task->id);
+    PutTimer(task->lane, row.expires_clock, row.expires_ms, timer, {});
+  }
   value_.clear();
   keycodec::Append(row, &value_);
-  batch_.Put(Family::kRows, keycodec::JobRowKey(task->lane, task->id), value_);
+  PutRow(keycodec::JobRowKey(task->lane, task->id), value_);
 }
 
 // --- PROMOTE ---

@@ -15,9 +15,11 @@
 #include <vector>
 
 #include "engine/batch.h"
+#include "engine/change_log.h"
 #include "engine/core.h"
 #include "engine/handling_request.h"
 #include "engine/shared.h"
+#include "engine/timer_task.h"
 #include "keycodec/keys.h"
 #include "keycodec/records.h"
 #include "lanes/fair_queue.h"
@@ -31,6 +33,7 @@ struct SpaceState;
 class LookupTask;
 struct JobsPart;
 class RefillTask;
+class UniqueTask;
 class FetchTask;
 class DiscoveryTask;
 class DueTask;
@@ -89,9 +92,16 @@ struct DueScan {
   std::vector<JobId> removed;  // taken out by others while a scan is under way
 };
 
+// What a job may have that is not told by its key: the end of its lease must read its header and row
+// first. By completion or cancellation; by death.
+inline constexpr uint32_t kEndReads = keycodec::kFlagUnique | keycodec::kFlagKeep;
+inline constexpr uint32_t kDeathReads =
+    keycodec::kFlagJobRow | keycodec::kFlagUnique | keycodec::kFlagExtra;
+
 struct LaneState {
   LaneId id;
   DueScan due[2];           // by keycodec::Clock
+  DueScan timers[2];        // the same, of rows `t`
   bool discovered = false;  // every zone with ready jobs is known
 };
 
@@ -118,7 +128,7 @@ class Core::Impl {
 
   // core.cc
   static CoreId Target(const EngineShared& shared, const Request& request, CoreId self);
-  static bool Exclusive(RequestKind kind);
+  static bool Exclusive(const Request& request);
   void Dispatch(Request* request);
   void Execute(Request* request);
   void PumpStream(Stream* stream);
@@ -151,10 +161,20 @@ class Core::Impl {
   void CatchUp(CoreQueue* queue);
   void MarkNotify(CoreQueue* queue);
 
+  // core_options.cc
+  void SetQueue(QueueSetRequest* request);
+  void OptionsChanged(QueueRecord* record);
+  bool Paused(const QueueRecord& record) const;
+  void WatchPause(QueueRecord* record);
+
   // core_enqueue.cc
   void Enqueue(EnqueueRequest* request);
   LaneId LaneForJob(const EnqueueRequest& request) const;
+  static std::string_view FixesLane(const EnqueueRequest& request);
+  Result<keycodec::JobHeader> MakeHeader(const QueueRecord& record, const EnqueueRequest& request);
   Error AddJob(CoreQueue* queue, LaneId lane, EnqueueRequest* request);
+  void PutJob(CoreQueue* queue, LaneId lane, JobId id, keycodec::JobHeader header,
+              std::string_view payload, uint32_t attempt);
   JobId NewJobId(LaneId lane);
   // Puts the READY key, counts, and shows the job to the window.
   void PutReady(CoreQueue* queue, LaneId lane, std::string_view space, Incarnation incarnation,
@@ -163,6 +183,31 @@ class Core::Impl {
   void PutScheduled(CoreQueue* queue, LaneId lane, keycodec::Clock clock, int64_t time_ms, JobId id,
                     const keycodec::ScheduledValue& value);
 
+  // core_unique.cc
+  void EnqueueUnique(CoreQueue* queue, EnqueueRequest* request);
+  void FinishUnique(CoreQueue* queue, EnqueueRequest* request, const UniqueTask* task);
+  void ReplaceJob(CoreQueue* queue, EnqueueRequest* request, const UniqueTask& task);
+  void HoldUniqueKey(const keycodec::JobHeader& header, JobId id);
+  void FreeUniqueKey(LaneId lane, const keycodec::JobHeader& header, JobId id, bool done);
+  void EndUniqueWindow(const TimerTask::Hit& hit);
+
+  // core_timers.cc
+  void PutRow(const std::string& key, std::string_view value);
+  void DeleteRow(const std::string& key);
+  void PutTimer(LaneId lane, keycodec::Clock clock, int64_t time_ms, const std::string& key,
+                std::string row);
+  void NoteTimer(LaneId lane, keycodec::Clock clock, int64_t time_ms);
+  void FireTimers();
+  void FinishTimers(LaneState* lane, TimerTask* task);
+  void FireTimer(const TimerTask::Hit& hit);
+  void PutExpiry(LaneId lane, const keycodec::JobHeader& header, JobId id);
+  void DropExpiry(LaneId lane, const keycodec::JobHeader& header, const keycodec::JobRow* row,
+                  JobId id);
+  bool HasLapsed(const keycodec::JobHeader& header);
+  void Lapse(const TimerTask::Hit& hit);
+  void KeepResult(const Lease& lease, const LookupTask& found, Duration keep, std::string result);
+  void EndKept(const TimerTask::Hit& hit);
+
   // core_lease.cc
   void StartLease(LeaseRequest* request);
   void ContinueLease(LeaseRequest* request);
@@ -170,8 +215,10 @@ class Core::Impl {
   LeaseStep LeaseHere(CoreQueue* queue, LeaseRequest* request, bool local);
   void LeaseForOther(Request* request, QueueRecord* record);
   SpaceState* PickSpace(CoreQueue* queue, LaneZone** zone);
+  static Duration QueueLease(const QueueRecord& record);
   void PutLeased(const Lease& lease);
   bool Claim(CoreQueue* queue, LaneZone* zone, LeaseRequest* request);
+  bool DropLapsed(LaneZone* zone);
   void FinishLease(LeaseRequest* request);
   void Register(LeaseRequest* request);
   void Unregister(LeaseRequest* request);
@@ -188,15 +235,18 @@ class Core::Impl {
 
   // core_settle.cc
   void Renew(RenewRequest* request);
+  void Checkpoint(CheckpointRequest* request, const LookupTask* read);
+  Duration QueueKeep(QueueId id);
   void Complete(CompleteRequest* request);
+  void EndExtras(const Lease& lease, const LookupTask& read, bool done);
   void Fail(FailRequest* request, const LookupTask* read);
   void Release(ReleaseRequest* request, const LookupTask* read);
   bool ExpireLeases();
   void ExpireAfterRead(Lease* lease);
-  void MakeDead(Lease* lease, std::string reason, std::string last_error);
+  void MakeDead(Lease* lease, std::string reason, std::string last_error, const LookupTask* read);
   void BackToReady(Lease* lease, uint32_t attempt);
   void ToRetry(Lease* lease, uint32_t attempt, uint32_t priority, Duration delay,
-               std::string last_error);
+               std::string last_error, const LookupTask* read);
   void EraseLeased(Lease* lease, CoreQueue* queue);
   void EraseJob(Lease* lease, keycodec::Counter counter);
   Lease* LiveLease(const Receipt& receipt);
@@ -207,10 +257,11 @@ class Core::Impl {
   void TouchJob(JobId id);
   void Refuse(Request* request, const Error& error);
   void Cancel(CancelRequest* request);
-  void CancelFound(CancelRequest* request, const LookupTask* task);
-  void CancelLeased(CancelRequest* request, Lease* lease);
+  void CancelLeased(CancelRequest* request, Lease* lease, const LookupTask* read);
+  void EraseFound(const LookupTask* task, keycodec::Counter counter);
   void Describe(JobRequest* request);
   void DescribeFound(JobRequest* request, const LookupTask* task);
+  void DescribeDone(JobRequest* request, const LookupTask* task);
 
   // core_many.cc
   void EnqueueMany(EnqueueManyRequest* request);
@@ -250,6 +301,7 @@ class Core::Impl {
 
   // core_vesting.cc
   void StartRefill(LaneZone* zone);
+  void ForgetOldRows(uint64_t mark, std::vector<ReadyJob>* jobs);
   void FinishRefill(LaneZone* zone, RefillTask* task);
   void StartFetch(LaneZone* zone);
   void FinishFetch(LaneZone* zone, FetchTask* task);
@@ -312,8 +364,9 @@ class Core::Impl {
 
   std::multimap<MonoTime, std::function<void()>> retries_;  // of reads that failed
 
-  // Jobs that a lookup is under way for.
-  std::multimap<JobId, LookupTask*> watched_;
+  // What was changed while reads are under way that found it.
+  ChangeLog<JobId> jobs_log_;
+  ChangeLog<std::string> rows_log_;
   std::vector<std::unique_ptr<ReadTask>> results_;
   std::vector<std::unique_ptr<ReadTask>> reads_;  // of this turn, submitted behind its batch
 };

@@ -3,6 +3,7 @@
 
 #include "engine/base/check.h"
 #include "engine/core_impl.h"
+#include "engine/lookup_task.h"
 #include "lanes/published_head.h"
 
 namespace vestq {
@@ -71,7 +72,7 @@ bool Core::Impl::AnyHead(const LeaseRequest& request) const {
   for (QueueRecord* record : request.records) {
     if (alone_) {
       const CoreQueue* const queue = record->slots[id_.value()].core_queue;
-      if (queue != nullptr &&
+      if (queue != nullptr && !Paused(*record) &&
           (!queue->fair.empty() || queue->cold_spaces > 0 || StillHidden(queue))) {
         return true;
       }
@@ -160,6 +161,10 @@ bool Core::Impl::StillHidden(const CoreQueue* queue) const {
 
 Core::Impl::LeaseStep Core::Impl::LeaseHere(CoreQueue* queue, LeaseRequest* request, bool local) {
   bool claimed = false;
+  if (Paused(*queue->record)) {
+    PublishHead(queue);
+    return LeaseStep::kEmpty;
+  }
   while (request->jobs.size() < request->count) {
     LaneZone* zone = nullptr;
     SpaceState* const space = PickSpace(queue, &zone);
@@ -171,6 +176,7 @@ Core::Impl::LeaseStep Core::Impl::LeaseHere(CoreQueue* queue, LeaseRequest* requ
       queue->parked.emplace_back(request, local);
       return LeaseStep::kParked;
     }
+    if (DropLapsed(zone)) continue;
     const auto& record = zone->window.Front().record;
     if (request->reply_bytes > 0 &&
         request->reply_bytes + record->size() > limits::kLeaseReplyBytes)
@@ -222,6 +228,25 @@ SpaceState* Core::Impl::PickSpace(CoreQueue* queue, LaneZone** zone) {
   return nullptr;
 }
 
+// The zone's first job is past its EXPIRE, and its timer has not been seen to yet.
+bool Core::Impl::DropLapsed(LaneZone* zone) {
+  const ReadyJob& front = zone->window.Front();
+  // One with a job row may have a time of its own: its timer knows.
+  if ((front.flags & keycodec::kFlagExpire) == 0 || (front.flags & keycodec::kFlagJobRow) != 0)
+    return false;
+  const Result<keycodec::JobRecord> decoded = keycodec::DecodeJobRecord(*front.record);
+  CHECK(decoded.ok(), "JOB-2: a record that was read and checked decodes");
+  if (!HasLapsed(decoded->header)) return false;
+  LookupTask found(zone->lane, front.rank.id);
+  found.record_bytes = *front.record;
+  found.record = *keycodec::DecodeJobRecord(found.record_bytes);
+  found.state = JobState::kReady;
+  found.rank = front.rank;
+  found.flags = front.flags;
+  EraseFound(&found, keycodec::Counter::kLapsed);
+  return true;
+}
+
 bool Core::Impl::Claim(CoreQueue* queue, LaneZone* zone, LeaseRequest* request) {
   if (shared_->leased.load(std::memory_order_relaxed) >= shared_->options.max_leased) {
     if (request->jobs.empty()) {
@@ -255,13 +280,15 @@ bool Core::Impl::Claim(CoreQueue* queue, LaneZone* zone, LeaseRequest* request) 
   lease.priority = job.rank.priority;
   lease.enqueued_ms = header.enqueued_ms;
   lease.ready_time_ms = job.rank.time_ms;
-  lease.flags = job.flags;
+  lease.flags = job.flags & ~uint32_t{keycodec::kFlagExpire};
+  if ((job.flags & keycodec::kFlagExpire) != 0 && (job.flags & keycodec::kFlagJobRow) == 0)
+    DropExpiry(lease.lane, header, nullptr, lease.id);
   lease.attempt = job.attempt + 1;
   lease.attempts_max = header.attempts_max;
   lease.payload_bytes = static_cast<uint32_t>(decoded->payload.size());
   lease.granted = request->lease > Duration(0) ? request->lease
                   : header.lease_ms > 0        ? Duration(header.lease_ms)
-                                               : limits::kLeaseDefault;
+                                               : QueueLease(*queue->record);
   lease.deadline = now() + lease.granted;
   lease.stored_deadline_ms = lease.deadline.ms();
   lease.worker = request->worker;
@@ -281,7 +308,12 @@ bool Core::Impl::Claim(CoreQueue* queue, LaneZone* zone, LeaseRequest* request) 
   out.enqueued = WallTime(header.enqueued_wall_ms);
   out.lease_left = lease.granted;
   out.deadline = shared_->clock->ToWall(lease.deadline);
-  request->reply_bytes += job.record->size();
+  if ((lease.flags & keycodec::kFlagExtra) != 0) {
+    out.type = header.type;
+    out.headers = header.user_headers;
+  }
+  if (job.row != nullptr) out.checkpoint = keycodec::DecodeJobRow(*job.row)->checkpoint;
+  request->reply_bytes += job.record->size() + out.checkpoint.size();
   out.record = std::move(job.record);
   leases_.Insert(lease);
   TouchJob(lease.id);
@@ -292,6 +324,11 @@ bool Core::Impl::Claim(CoreQueue* queue, LaneZone* zone, LeaseRequest* request) 
   SpaceChanged(space);
   MaybeForget(space);
   return true;
+}
+
+Duration Core::Impl::QueueLease(const QueueRecord& record) {
+  const int64_t ms = record.settings.lease_ms.load(std::memory_order_relaxed);
+  return ms < 0 ? limits::kLeaseDefault : Duration(ms);
 }
 
 void Core::Impl::PutLeased(const Lease& lease) {

@@ -25,22 +25,16 @@ std::string_view JobStateName(JobState state) {
 void Core::Impl::Lookup(JobId id, std::function<void(const LookupTask*)> then) {
   auto task = std::make_unique<LookupTask>(shared_->LaneOf(id), id);
   LookupTask* const raw = task.get();
-  watched_.emplace(id, raw);
-  task->finish = [this, raw, then = std::move(then)](ReadTask*) {
-    auto [first, last] = watched_.equal_range(raw->id);
-    watched_.erase(
-        std::find_if(first, last, [raw](const auto& entry) { return entry.second == raw; }));
-    if (raw->changed && raw->error.ok()) return Lookup(raw->id, then);
+  task->finish = [this, raw, mark = jobs_log_.Begin(), then = std::move(then)](ReadTask*) {
+    const bool changed = jobs_log_.Changed(mark, raw->id);
+    jobs_log_.End(mark);
+    if (changed && raw->error.ok()) return Lookup(raw->id, then);
     then(raw);
   };
   SubmitRead(std::move(task));
 }
 
-void Core::Impl::TouchJob(JobId id) {
-  if (watched_.empty()) return;
-  auto [first, last] = watched_.equal_range(id);
-  for (auto it = first; it != last; ++it) it->second->changed = true;
-}
+void Core::Impl::TouchJob(JobId id) { jobs_log_.Note(id); }
 
 void Core::Impl::Refuse(Request* request, const Error& error) {
   request->error = error;
@@ -51,45 +45,49 @@ void Core::Impl::Refuse(Request* request, const Error& error) {
 
 void Core::Impl::Cancel(CancelRequest* request) {
   request->cancelled = false;
-  if (Lease* const lease = leases_.FindById(request->id)) return CancelLeased(request, lease);
+  Lease* const lease = leases_.FindById(request->id);
+  if (lease != nullptr && (lease->flags & kEndReads) == 0)
+    return CancelLeased(request, lease, nullptr);
   Lookup(request->id, [this, request](const LookupTask* task) {
     if (!task->error.ok()) return Refuse(request, task->error);
-    if (Lease* const lease = leases_.FindById(request->id)) return CancelLeased(request, lease);
-    CancelFound(request, task);
+    if (Lease* const found = leases_.FindById(request->id))
+      return CancelLeased(request, found, task);
+    if (task->state != JobState::kGone && task->state != JobState::kDone) {
+      EraseFound(task, keycodec::Counter::kCancelled);
+      request->cancelled = true;
+    }
+    Executed(request);
   });
 }
 
-void Core::Impl::CancelLeased(CancelRequest* request, Lease* lease) {
+void Core::Impl::CancelLeased(CancelRequest* request, Lease* lease, const LookupTask* read) {
+  if (read != nullptr) EndExtras(*lease, *read, false);
   EraseJob(lease, keycodec::Counter::kCancelled);
   request->cancelled = true;
   Executed(request);
 }
 
-void Core::Impl::CancelFound(CancelRequest* request, const LookupTask* task) {
-  if (task->state == JobState::kGone) return Executed(request);
-  const keycodec::Zone& zone = task->record->header.zone;
-  CoreQueue* const queue = QueueById(zone.queue);
-  switch (task->state) {
-    case JobState::kScheduled:
-    case JobState::kReady: Unplace(task); break;
-    case JobState::kDead:
-      batch_.Delete(Family::kRows, task->row->key);
-      Count(queue, keycodec::Counter::kDead, -1);
-      break;
-    case JobState::kGone:
-    case JobState::kLeased:
-    case JobState::kWaiting:
-    case JobState::kDone: CHECK(false, "a lookup finds scheduled, ready and dead jobs");
+// Removes a job that is scheduled, ready or dead, with all that hangs on it, counted as `counter`.
+void Core::Impl::EraseFound(const LookupTask* task, keycodec::Counter counter) {
+  const keycodec::JobHeader& header = task->record->header;
+  CoreQueue* const queue = QueueById(header.zone.queue);
+  if (task->state == JobState::kDead) {
+    DeleteRow(task->row->key);
+    Count(queue, keycodec::Counter::kDead, -1);
+  } else {
+    Unplace(task);
+    if ((task->flags & keycodec::kFlagUnique) != 0)
+      FreeUniqueKey(task->lane, header, task->id, false);
+    if ((task->flags & keycodec::kFlagExpire) != 0)
+      DropExpiry(task->lane, header, task->row ? &*task->row : nullptr, task->id);
   }
   key_.clear();
   keycodec::AppendJobKey(task->lane, task->id, &key_);
   batch_.SingleDelete(Family::kJob, key_);
-  if (task->row) batch_.Delete(Family::kRows, keycodec::JobRowKey(task->lane, task->id));
-  Count(queue, keycodec::Counter::kCancelled, 1);
+  if (task->row) DeleteRow(keycodec::JobRowKey(task->lane, task->id));
+  Count(queue, counter, 1);
   Count(queue, keycodec::Counter::kBytes, -static_cast<int64_t>(task->record->payload.size()));
   TouchJob(task->id);
-  request->cancelled = true;
-  Executed(request);
 }
 
 // --- JOB ---
@@ -104,6 +102,7 @@ void Core::Impl::Describe(JobRequest* request) {
 }
 
 void Core::Impl::DescribeFound(JobRequest* request, const LookupTask* task) {
+  if (task->state == JobState::kDone) return DescribeDone(request, task);
   if (!task->record) return;
   const keycodec::JobHeader& header = task->record->header;
   request->queue = QueueById(header.zone.queue)->record->name;
@@ -112,7 +111,12 @@ void Core::Impl::DescribeFound(JobRequest* request, const LookupTask* task) {
   request->enqueued = WallTime(header.enqueued_wall_ms);
   request->size = task->record->payload.size();
   if (request->want_payload) request->payload.assign(task->record->payload);
-  if (task->row) request->last_error = task->row->last_error;
+  request->type = header.type;
+  request->headers = header.user_headers;
+  if (task->row) {
+    request->last_error = task->row->last_error;
+    request->checkpoint = task->row->checkpoint;
+  }
   if (const Lease* const lease = leases_.FindById(request->id)) {
     request->state = JobState::kLeased;
     request->priority = lease->priority;
@@ -134,6 +138,23 @@ void Core::Impl::DescribeFound(JobRequest* request, const LookupTask* task) {
     request->reason = task->dead.reason;
     request->last_error = task->dead.last_error;
   }
+}
+
+void Core::Impl::DescribeDone(JobRequest* request, const LookupTask* task) {
+  const keycodec::DoneValue& done = task->done;
+  request->state = JobState::kDone;
+  request->queue = QueueById(done.zone.queue)->record->name;
+  request->space = done.zone.space;
+  request->priority = done.priority;
+  request->attempt = done.attempt;
+  request->attempts = done.attempts_max;
+  request->enqueued = WallTime(done.enqueued_wall_ms);
+  request->finished = WallTime(done.done_wall_ms);
+  request->kept_for = std::max(Duration(0), MonoTime(done.keep_until_ms) - now());
+  request->size = done.payload_bytes;
+  request->last_error = done.last_error;
+  request->result = done.result;
+  request->type = done.type;
 }
 
 }  // namespace vestq

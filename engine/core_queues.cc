@@ -119,7 +119,9 @@ void Core::Impl::PublishHead(CoreQueue* queue) {
   const bool by_tag = record->has_spaces.load(std::memory_order_relaxed);
   if (by_tag && !slot.tagged.load(std::memory_order_relaxed)) AlignTags(queue);
   uint64_t head = kNoHead;
-  if (!queue->fair.empty()) {
+  if (Paused(*record)) {
+    // Nothing to be had here, whatever there is.
+  } else if (!queue->fair.empty()) {
     if (by_tag) {
       head = PackHead(queue->fair.TopTag(), now_.ms());
     } else {
@@ -201,12 +203,14 @@ void Core::Impl::BeginRecovery(bool empty_store) {
     if (empty_store) {
       lane.discovered = true;
       for (DueScan& due : lane.due) due.next_ms = due.from_ms = MonoTime::Max().ms();
+      for (DueScan& due : lane.timers) due.next_ms = due.from_ms = MonoTime::Max().ms();
       continue;
     }
     StartDiscovery(&lane, std::string());
   }
   // Until its zones are found any queue with ready jobs may have some here: other cores must ask.
   for (QueueRecord* record : shared_->queues->All()) {
+    WatchPause(record);
     if (record->Total(keycodec::Counter::kReady, shared_->cores) > 0)
       PublishHead(QueueHere(record));
   }

@@ -61,14 +61,89 @@ void Core::Impl::Renew(RenewRequest* request) {
   Executed(request);
 }
 
+// As RENEW, with a job row that has the bytes. What the row said of the last error stays.
+void Core::Impl::Checkpoint(CheckpointRequest* request, const LookupTask* read) {
+  now_stale_ = true;  // LEASE-5
+  Lease* const lease = LiveLease(request->receipt);
+  if (lease == nullptr) return Refuse(request, LeaseLostError(request->receipt));
+  if ((lease->flags & keycodec::kFlagJobRow) != 0 && read == nullptr) {
+    return Lookup(lease->id, [this, request](const LookupTask* task) {
+      if (!task->error.ok()) return Refuse(request, task->error);
+      Checkpoint(request, task);
+    });
+  }
+  keycodec::JobRow row;
+  if (read != nullptr && read->row) row = *read->row;
+  row.place = keycodec::Place::kVesting;
+  row.key.clear();
+  keycodec::AppendReadyKey(lease->lane, lease->queue, lease->incarnation, lease->order,
+                           lease->space, {lease->priority, lease->ready_time_ms, lease->id},
+                           &row.key);
+  row.attempt = lease->attempt;
+  row.priority = lease->priority;
+  row.checkpoint = request->checkpoint;
+  value_.clear();
+  keycodec::Append(row, &value_);
+  PutRow(keycodec::JobRowKey(lease->lane, lease->id), value_);
+  TouchJob(lease->id);
+
+  const uint32_t flags = (lease->flags & ~uint32_t{keycodec::kFlagCheckpoint}) |
+                         keycodec::kFlagJobRow |
+                         (row.checkpoint.empty() ? 0u : uint32_t{keycodec::kFlagCheckpoint});
+  const Duration length = request->lease > Duration(0) ? request->lease : lease->granted;
+  const Renewal renewal = leases_.Renew(lease, now(), length);
+  if (!renewal.covered || flags != lease->flags) {
+    key_.clear();
+    keycodec::AppendLeasedKey(
+        lease->lane, renewal.covered ? lease->stored_deadline_ms : renewal.stored_before_ms,
+        lease->id, &key_);
+    batch_.SingleDelete(Family::kVesting, key_);
+    lease->flags = flags;
+    PutLeased(*lease);
+  }
+  request->left = length;
+  Executed(request);
+}
+
+// What is kept of a job of that queue where the job itself does not say.
+Duration Core::Impl::QueueKeep(QueueId id) {
+  const int64_t ms = QueueById(id)->record->settings.keep_ms.load(std::memory_order_relaxed);
+  return Duration(std::max<int64_t>(0, ms));
+}
+
 void Core::Impl::Complete(CompleteRequest* request) {
   Lease* const lease = LiveLease(request->receipt);
-  if (lease == nullptr) {
-    request->error = LeaseLostError(request->receipt);
+  if (lease == nullptr) return Refuse(request, LeaseLostError(request->receipt));
+  if ((lease->flags & kEndReads) == 0 && QueueKeep(lease->queue) == Duration(0)) {
+    EraseJob(lease, keycodec::Counter::kCompleted);
     return Executed(request);
   }
-  EraseJob(lease, keycodec::Counter::kCompleted);
-  Executed(request);
+  // The lease is over from here on, for whoever comes between; only its key has not moved yet.
+  leases_.Suspend(lease);
+  Lookup(lease->id, [this, request](const LookupTask* task) {
+    Lease* const ended = leases_.Find(request->receipt.id, request->receipt.fence);
+    if (ended == nullptr) return Refuse(request, LeaseLostError(request->receipt));  // cancelled
+    if (!task->error.ok()) {
+      leases_.Resume(ended, std::max(ended->deadline, now()));
+      return Refuse(request, task->error);
+    }
+    now_stale_ = true;
+    EndExtras(*ended, *task, true);
+    const int64_t keep_ms = task->record->header.keep_ms;
+    const Duration keep = keep_ms > 0 ? Duration(keep_ms) : QueueKeep(ended->queue);
+    if (keep > Duration(0)) {
+      KeepResult(*ended, *task, keep, std::move(request->result));
+      ended->flags &= ~uint32_t{keycodec::kFlagJobRow};  // it was put anew
+    }
+    EraseJob(ended, keycodec::Counter::kCompleted);
+    Executed(request);
+  });
+}
+
+// A leased job ends: what hangs on it goes. `done`: by completion.
+void Core::Impl::EndExtras(const Lease& lease, const LookupTask& read, bool done) {
+  if ((lease.flags & keycodec::kFlagUnique) != 0)
+    FreeUniqueKey(lease.lane, read.record->header, lease.id, done);
 }
 
 // The job is over, counted as `counter`: nothing of it is left.
@@ -77,9 +152,8 @@ void Core::Impl::EraseJob(Lease* lease, keycodec::Counter counter) {
   key_.clear();
   keycodec::AppendJobKey(lease->lane, lease->id, &key_);
   batch_.SingleDelete(Family::kJob, key_);
-  if ((lease->flags & keycodec::kFlagJobRow) != 0) {
-    batch_.Delete(Family::kRows, keycodec::JobRowKey(lease->lane, lease->id));
-  }
+  if ((lease->flags & keycodec::kFlagJobRow) != 0)
+    DeleteRow(keycodec::JobRowKey(lease->lane, lease->id));
   Count(queue, counter, 1);
   Count(queue, keycodec::Counter::kBytes, -static_cast<int64_t>(lease->payload_bytes));
   EraseLeased(lease, queue);
@@ -92,11 +166,14 @@ void Core::Impl::Fail(FailRequest* request, const LookupTask* read) {
     return Executed(request);
   }
   const bool used_up = lease->attempts_max != 0 && lease->attempt >= lease->attempts_max;
-  // What the header (its own back-off) or the job row (the error before, when no reason is given
-  // now) must tell.
-  const bool needs_header = !used_up && !request->to_dead && !request->delay_set &&
-                            (lease->flags & keycodec::kFlagBackoff) != 0;
-  const bool needs_row = request->reason.empty() && (lease->flags & keycodec::kFlagJobRow) != 0;
+  const bool dies = used_up || request->to_dead;
+  // What the header (its own back-off, its key) or the job row (the checkpoint; the error before, when
+  // no reason is given now) must tell.
+  const bool needs_header =
+      dies ? (lease->flags & kDeathReads) != 0
+           : !request->delay_set && (lease->flags & keycodec::kFlagBackoff) != 0;
+  const bool needs_row = (lease->flags & keycodec::kFlagCheckpoint) != 0 ||
+                         (request->reason.empty() && (lease->flags & keycodec::kFlagJobRow) != 0);
   if ((needs_header || needs_row) && read == nullptr) {
     return Lookup(lease->id, [this, request](const LookupTask* task) {
       if (!task->error.ok()) return Refuse(request, task->error);
@@ -108,23 +185,27 @@ void Core::Impl::Fail(FailRequest* request, const LookupTask* read) {
 
   CoreQueue* const queue = QueueById(lease->queue);
   Count(queue, keycodec::Counter::kFailed, 1);
-  if (used_up || request->to_dead) {
+  if (dies) {
     request->dead = true;
     MakeDead(lease,
              used_up ? "attempts used up: the worker reported a failure" : "the worker gave it up",
-             std::move(last_error));
+             std::move(last_error), read);
     return Executed(request);
   }
   Duration delay = request->delay;
   if (!request->delay_set) {
-    const std::string encoded =
-        read != nullptr && read->record ? read->record->header.backoff : std::string();
+    // Its own, else the queue's, else the default (an empty one).
+    std::string encoded;
+    if (read != nullptr && read->record) encoded = read->record->header.backoff;
+    const std::string* const of_queue =
+        queue->record->settings.backoff.load(std::memory_order_acquire);
+    if (encoded.empty() && of_queue != nullptr) encoded = *of_queue;
     const Result<Duration> backoff = BackoffDelay(encoded, lease->attempt, NextRandom(&random_));
     CHECK(backoff.ok(), "JOB-2: a stored back-off decodes");
     delay = *backoff;
   }
   request->retry_in = delay;
-  ToRetry(lease, lease->attempt, lease->priority, delay, std::move(last_error));
+  ToRetry(lease, lease->attempt, lease->priority, delay, std::move(last_error), read);
   Executed(request);
 }
 
@@ -152,7 +233,7 @@ void Core::Impl::Release(ReleaseRequest* request, const LookupTask* read) {
   }
   std::string last_error = read != nullptr && read->row ? read->row->last_error : std::string();
   Count(queue, keycodec::Counter::kReleased, 1);
-  ToRetry(lease, attempt, priority, request->delay, std::move(last_error));
+  ToRetry(lease, attempt, priority, request->delay, std::move(last_error), read);
   Executed(request);
 }
 
@@ -167,7 +248,7 @@ void Core::Impl::BackToReady(Lease* lease, uint32_t attempt) {
 // LEASED -> SCHEDULED after `delay` (or READY without one), with a job row that tells where it
 // stands.
 void Core::Impl::ToRetry(Lease* lease, uint32_t attempt, uint32_t priority, Duration delay,
-                         std::string last_error) {
+                         std::string last_error, const LookupTask* read) {
   CoreQueue* const queue = QueueById(lease->queue);
   const Lease& old = *lease;
   now_stale_ = true;  // a delay runs from now
@@ -176,6 +257,7 @@ void Core::Impl::ToRetry(Lease* lease, uint32_t attempt, uint32_t priority, Dura
   row.attempt = attempt;
   row.priority = priority;
   row.last_error = std::move(last_error);
+  if (read != nullptr && read->row) row.checkpoint = read->row->checkpoint;
   if (delay > Duration(0)) {
     const int64_t vests_ms = std::min((now() + delay).ms(), limits::kKeyTimeMsMax);
     keycodec::AppendScheduledKey(old.lane, keycodec::Clock::kEngine, vests_ms, old.id, &row.key);
@@ -195,12 +277,14 @@ void Core::Impl::ToRetry(Lease* lease, uint32_t attempt, uint32_t priority, Dura
   }
   value_.clear();
   keycodec::Append(row, &value_);
-  batch_.Put(Family::kRows, keycodec::JobRowKey(old.lane, old.id), value_);
+  PutRow(keycodec::JobRowKey(old.lane, old.id), value_);
   EraseLeased(lease, queue);
 }
 
-// LEASED -> dead letter; the payload stays.
-void Core::Impl::MakeDead(Lease* lease, std::string reason, std::string last_error) {
+// LEASED -> dead letter; payload and checkpoint stay, a unique key is free. `read` is what a lookup
+// found, needed for a lease with a flag of kDeathReads.
+void Core::Impl::MakeDead(Lease* lease, std::string reason, std::string last_error,
+                          const LookupTask* read) {
   CoreQueue* const queue = QueueById(lease->queue);
   const Lease& old = *lease;
   keycodec::DeadValue dead;
@@ -214,7 +298,12 @@ void Core::Impl::MakeDead(Lease* lease, std::string reason, std::string last_err
   dead.reason = std::move(reason);
   dead.last_error = last_error;
   dead.payload_bytes = old.payload_bytes;
+  if (read != nullptr) {
+    EndExtras(old, *read, false);
+    dead.type = read->record->header.type;
+  }
   keycodec::JobRow row;
+  if (read != nullptr && read->row) row.checkpoint = read->row->checkpoint;
   row.place = keycodec::Place::kDead;
   row.key = keycodec::DeadKey(old.queue, old.incarnation, now().ms(), old.id);
   row.attempt = old.attempt;
@@ -222,10 +311,10 @@ void Core::Impl::MakeDead(Lease* lease, std::string reason, std::string last_err
   row.last_error = std::move(last_error);
   value_.clear();
   keycodec::Append(dead, &value_);
-  batch_.Put(Family::kRows, row.key, value_);
+  PutRow(row.key, value_);
   value_.clear();
   keycodec::Append(row, &value_);
-  batch_.Put(Family::kRows, keycodec::JobRowKey(old.lane, old.id), value_);
+  PutRow(keycodec::JobRowKey(old.lane, old.id), value_);
   Count(queue, keycodec::Counter::kDead, 1);
   Count(queue, keycodec::Counter::kDied, 1);
   EraseLeased(lease, queue);
@@ -237,13 +326,13 @@ bool Core::Impl::ExpireLeases() {
     Lease* const lease = leases_.Expired(now_);
     if (lease == nullptr) return false;
     const bool used_up = lease->attempts_max != 0 && lease->attempt >= lease->attempts_max;
-    if (used_up && (lease->flags & keycodec::kFlagJobRow) != 0) {
+    if (used_up && (lease->flags & kDeathReads) != 0) {
       ExpireAfterRead(lease);
       continue;
     }
     Count(QueueById(lease->queue), keycodec::Counter::kExpired, 1);
     if (used_up) {
-      MakeDead(lease, "attempts used up: the lease expired", std::string());
+      MakeDead(lease, "attempts used up: the lease expired", std::string(), nullptr);
     } else {
       BackToReady(lease, lease->attempt);
     }
@@ -266,7 +355,7 @@ void Core::Impl::ExpireAfterRead(Lease* lease) {
     }
     Count(QueueById(ended->queue), keycodec::Counter::kExpired, 1);
     MakeDead(ended, "attempts used up: the lease expired",
-             task->row ? task->row->last_error : std::string());
+             task->row ? task->row->last_error : std::string(), task);
   });
 }
 

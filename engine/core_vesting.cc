@@ -36,9 +36,22 @@ void Core::Impl::StartRefill(LaneZone* zone) {
   task->from = zone->window.BeginRefill();
   task->max_jobs = task->from ? limits::kWindowJobs : kFirstRefillJobs;
   task->max_bytes = RoomForRecords();
+  task->mark = jobs_log_.Begin();
   RefillTask* const raw = task.get();
-  task->finish = [this, zone, raw](ReadTask*) { FinishRefill(zone, raw); };
+  task->finish = [this, zone, raw](ReadTask*) {
+    ForgetOldRows(raw->mark, &raw->jobs);
+    FinishRefill(zone, raw);
+  };
   SubmitRead(std::move(task));
+}
+
+// A job may have been leased, given a checkpoint and come back to the same place since the read: its
+// record is the same, its row is not.
+void Core::Impl::ForgetOldRows(uint64_t mark, std::vector<ReadyJob>* jobs) {
+  for (ReadyJob& job : *jobs) {
+    if (job.row != nullptr && jobs_log_.Changed(mark, job.rank.id)) job.record = job.row = nullptr;
+  }
+  jobs_log_.End(mark);
 }
 
 void Core::Impl::FinishRefill(LaneZone* zone, RefillTask* task) {
@@ -61,8 +74,12 @@ void Core::Impl::StartFetch(LaneZone* zone) {
   task->lane = zone->lane;
   task->max_bytes = RoomForRecords();
   zone->window.Unread(kFetchJobs, &task->jobs);
+  task->mark = jobs_log_.Begin();
   FetchTask* const raw = task.get();
-  task->finish = [this, zone, raw](ReadTask*) { FinishFetch(zone, raw); };
+  task->finish = [this, zone, raw](ReadTask*) {
+    ForgetOldRows(raw->mark, &raw->jobs);
+    FinishFetch(zone, raw);
+  };
   SubmitRead(std::move(task));
 }
 
@@ -79,8 +96,10 @@ void Core::Impl::FinishFetch(LaneZone* zone, FetchTask* task) {
     if (job.record == nullptr) continue;
     ReadyJob* const place = zone->window.FindRecordless(job.rank);
     if (place == nullptr) continue;
+    if ((place->flags & keycodec::kFlagCheckpoint) != 0 && job.row == nullptr) continue;
     cached_bytes_ += job.record->size();
     place->record = std::move(job.record);
+    place->row = std::move(job.row);
   }
   Thaw(space);
 }
@@ -255,7 +274,7 @@ void Core::Impl::FinishDueScan(LaneState* lane, DueTask* task) {
       row.priority = value.priority;
       value_.clear();
       keycodec::Append(row, &value_);
-      batch_.Put(Family::kRows, keycodec::JobRowKey(key.lane, key.id), value_);
+      PutRow(keycodec::JobRowKey(key.lane, key.id), value_);
     }
   }
 }

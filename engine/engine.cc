@@ -230,10 +230,11 @@ std::vector<QueueCounts> Engine::Queues() const {
   return out;
 }
 
-bool Engine::Queue(std::string_view name, QueueCounts* counts) const {
+bool Engine::Queue(std::string_view name, QueueCounts* counts, QueueOptions* options) const {
   QueueRecord* const record = impl_->shared.queues->Find(name);
   if (record == nullptr || !record->stored.load(std::memory_order_relaxed)) return false;
   *counts = record->Counts(impl_->shared.cores);
+  if (options != nullptr) *options = impl_->shared.queues->Options(*record);
   return true;
 }
 

@@ -95,7 +95,7 @@ class Engine {
   EngineInfo Info() const;
   std::vector<QueueCounts> Queues() const;
   // False when there is no such queue.
-  bool Queue(std::string_view name, QueueCounts* counts) const;
+  bool Queue(std::string_view name, QueueCounts* counts, QueueOptions* options = nullptr) const;
 
   // A write or sync has failed: every answer from now on is NOTDURABLE or SHUTDOWN. The daemon
   // ends.

@@ -63,15 +63,30 @@ Error LookupTask::FindDead(const Store& store, const std::string& key) {
   return Error::Ok();
 }
 
+Error LookupTask::FindDone(const Store& store, const std::string& key) {
+  std::string value;
+  bool found = false;
+  VESTQ_RETURN_IF_ERROR(GetIfThere(store, Family::kRows, key, &value, &found));
+  if (!found) return Error::Ok();
+  Result<keycodec::DoneValue> decoded = keycodec::DecodeDoneValue(value);
+  if (!decoded.ok()) return decoded.error();
+  state = JobState::kDone;
+  done = std::move(*decoded);
+  attempt = done.attempt;
+  priority = done.priority;
+  return Error::Ok();
+}
+
 Error LookupTask::Run(const Store& store) {
   std::string key;
   keycodec::AppendJobKey(lane, id, &key);
-  bool found = false;
-  VESTQ_RETURN_IF_ERROR(GetIfThere(store, Family::kJob, key, &record_bytes, &found));
-  if (!found) return Error::Ok();
-  Result<keycodec::JobRecord> decoded = keycodec::DecodeJobRecord(record_bytes);
-  if (!decoded.ok()) return decoded.error();
-  record = std::move(*decoded);
+  bool has_record = false, found = false;
+  VESTQ_RETURN_IF_ERROR(GetIfThere(store, Family::kJob, key, &record_bytes, &has_record));
+  if (has_record) {
+    Result<keycodec::JobRecord> decoded = keycodec::DecodeJobRecord(record_bytes);
+    if (!decoded.ok()) return decoded.error();
+    record = std::move(*decoded);
+  }
   std::string bytes;
   VESTQ_RETURN_IF_ERROR(
       GetIfThere(store, Family::kRows, keycodec::JobRowKey(lane, id), &bytes, &found));
@@ -79,6 +94,9 @@ Error LookupTask::Run(const Store& store) {
     Result<keycodec::JobRow> decoded_row = keycodec::DecodeJobRow(bytes);
     if (!decoded_row.ok()) return decoded_row.error();
     row = std::move(*decoded_row);
+  }
+  if (!has_record) {
+    return row && row->place == keycodec::Place::kDone ? FindDone(store, row->key) : Error::Ok();
   }
 
   const keycodec::JobHeader& header = record->header;

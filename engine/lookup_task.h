@@ -19,9 +19,8 @@ class LookupTask : public ReadTask {
 
   const LaneId lane;
   const JobId id;
-  bool changed = false;  // the owner has moved the job meanwhile: look again
 
-  // What was found. Without a record there is no such job.
+  // What was found. Without a record there is no such job, or it is done and kept (kDone).
   std::string record_bytes;
   std::optional<keycodec::JobRecord> record;  // payload points into record_bytes
   std::optional<keycodec::JobRow> row;
@@ -32,11 +31,13 @@ class LookupTask : public ReadTask {
   uint32_t attempt = 0;
   uint32_t priority = 0;
   keycodec::DeadValue dead;  // kDead
+  keycodec::DoneValue done;  // kDone
 
  private:
   Error FindScheduled(const Store& store, const std::string& key);
   Error FindReady(const Store& store, const keycodec::ReadyRank& where);
   Error FindDead(const Store& store, const std::string& key);
+  Error FindDone(const Store& store, const std::string& key);
 };
 
 }  // namespace vestq

@@ -9,6 +9,28 @@
 #include "lanes/published_head.h"
 
 namespace vestq {
+namespace {
+
+QueueOptions OptionsOf(const keycodec::QueueValue& value) {
+  const auto span = [](const std::optional<int64_t>& ms) {
+    return ms ? std::optional(Duration(*ms)) : std::optional<Duration>();
+  };
+  QueueOptions out;
+  out.lease = span(value.lease_ms);
+  out.attempts = value.attempts;
+  out.backoff = value.backoff;
+  out.keep = span(value.keep_ms);
+  out.dead_keep = span(value.dead_keep_ms);
+  out.dead_max = value.dead_max;
+  if (value.paused_until_ms) {
+    out.paused_until = *value.paused_until_ms >= limits::kKeyTimeMsMax
+                           ? MonoTime::Max()
+                           : MonoTime(*value.paused_until_ms);
+  }
+  return out;
+}
+
+}  // namespace
 
 QueueSlot::QueueSlot()
     : head(kNoHead),
@@ -52,6 +74,10 @@ QueueCounts QueueRecord::Counts(uint16_t cores) const {
   out.expired = total(Counter::kExpired);
   out.died = total(Counter::kDied);
   out.cancelled = total(Counter::kCancelled);
+  out.done = total(Counter::kDone);
+  out.lapsed = total(Counter::kLapsed);
+  out.dropped = total(Counter::kDropped);
+  out.duplicates = total(Counter::kDuplicates);
   for (uint16_t i = 0; i < cores; ++i)
     out.waiters += slots[i].waiters.load(std::memory_order_relaxed);
   return out;
@@ -70,6 +96,7 @@ Error QueueRegistry::Restore(std::string_view name, const keycodec::QueueValue& 
   auto record = std::make_unique<QueueRecord>(std::string(name), value.queue, cores_);
   record->incarnation.store(value.incarnation.value(), std::memory_order_relaxed);
   record->stored.store(true, std::memory_order_relaxed);
+  Publish(record.get(), value);
   by_id_[value.queue.value()] = record.get();
   next_id_ = std::max(next_id_, value.queue.value() + 1);
   const std::string_view key = record->name;
@@ -109,16 +136,83 @@ void QueueRegistry::EnsureStored(QueueRecord* record) {
   if (record->stored.load(std::memory_order_acquire)) return;
   std::lock_guard lock(mutex_);
   if (record->stored.load(std::memory_order_relaxed)) return;
-  keycodec::QueueValue value;
-  value.queue = record->id;
-  value.incarnation = record->current();
-  value.order = record->order;
   std::string bytes;
-  keycodec::Append(value, &bytes);
+  keycodec::Append(ValueOf(*record), &bytes);
   Batch batch;
   batch.Put(Family::kRows, keycodec::QueueKey(record->name), bytes);
   writes_->Submit(&batch);
   record->stored.store(true, std::memory_order_release);  // QUEUE-1
+}
+
+// What the queue's row says now. REQUIRES: mutex_ is held.
+keycodec::QueueValue QueueRegistry::ValueOf(const QueueRecord& record) const {
+  const QueueSettings& s = record.settings;
+  const auto number = [](const std::atomic<int64_t>& field) {
+    const int64_t value = field.load(std::memory_order_relaxed);
+    return value < 0 ? std::nullopt : std::optional(value);
+  };
+  keycodec::QueueValue value;
+  value.queue = record.id;
+  value.incarnation = record.current();
+  value.order = record.order;
+  value.lease_ms = number(s.lease_ms);
+  if (const auto attempts = number(s.attempts)) value.attempts = static_cast<uint32_t>(*attempts);
+  value.keep_ms = number(s.keep_ms);
+  value.dead_keep_ms = number(s.dead_keep_ms);
+  if (const auto most = number(s.dead_max)) value.dead_max = static_cast<uint64_t>(*most);
+  value.paused_until_ms = number(s.paused_until_ms);
+  if (const std::string* backoff = s.backoff.load(std::memory_order_relaxed))
+    value.backoff = *backoff;
+  return value;
+}
+
+// REQUIRES: mutex_ is held, or the cores do not run yet.
+void QueueRegistry::Publish(QueueRecord* record, const keycodec::QueueValue& value) {
+  QueueSettings& s = record->settings;
+  const auto store = [](std::atomic<int64_t>& field, int64_t number) {
+    field.store(number, std::memory_order_relaxed);
+  };
+  store(s.lease_ms, value.lease_ms.value_or(-1));
+  store(s.attempts, value.attempts ? static_cast<int64_t>(*value.attempts) : -1);
+  store(s.keep_ms, value.keep_ms.value_or(-1));
+  store(s.dead_keep_ms, value.dead_keep_ms.value_or(-1));
+  store(s.dead_max, value.dead_max ? static_cast<int64_t>(*value.dead_max) : -1);
+  const std::string* const backoff =
+      value.backoff ? &*backoffs_.insert(*value.backoff).first : nullptr;
+  s.backoff.store(backoff, std::memory_order_release);
+  s.paused_until_ms.store(value.paused_until_ms.value_or(-1), std::memory_order_release);
+}
+
+Ticket QueueRegistry::Set(QueueRecord* record, const std::function<void(QueueOptions*)>& change) {
+  std::lock_guard lock(mutex_);
+  keycodec::QueueValue value = ValueOf(*record);
+  QueueOptions options = OptionsOf(value);
+  change(&options);
+  const auto ms = [](const auto& span) {
+    return span ? std::optional(span->ms()) : std::optional<int64_t>();
+  };
+  value.lease_ms = ms(options.lease);
+  value.attempts = options.attempts;
+  value.backoff = options.backoff;
+  value.keep_ms = ms(options.keep);
+  value.dead_keep_ms = ms(options.dead_keep);
+  value.dead_max = options.dead_max;
+  value.paused_until_ms = ms(options.paused_until);
+  if (value.paused_until_ms)
+    value.paused_until_ms = std::min(*value.paused_until_ms, limits::kKeyTimeMsMax);
+  std::string bytes;
+  keycodec::Append(value, &bytes);
+  Batch batch;
+  batch.Put(Family::kRows, keycodec::QueueKey(record->name), bytes);
+  const Ticket ticket = writes_->Submit(&batch);
+  record->stored.store(true, std::memory_order_release);  // QUEUE-1
+  Publish(record, value);
+  return ticket;
+}
+
+QueueOptions QueueRegistry::Options(const QueueRecord& record) const {
+  std::lock_guard lock(mutex_);
+  return OptionsOf(ValueOf(record));
 }
 
 std::vector<QueueRecord*> QueueRegistry::All() const {

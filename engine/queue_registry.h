@@ -16,6 +16,7 @@
 #include <functional>
 #include <memory>
 #include <mutex>
+#include <set>
 #include <string>
 #include <string_view>
 #include <unordered_map>
@@ -52,6 +53,17 @@ struct alignas(64) QueueSlot {
 
 inline constexpr uint64_t kNoWaiter = ~uint64_t{0};
 
+// What a queue's options say, for every core to read on its way. -1: not set.
+struct QueueSettings {
+  std::atomic<int64_t> lease_ms{-1};
+  std::atomic<int64_t> attempts{-1};
+  std::atomic<int64_t> keep_ms{-1};
+  std::atomic<int64_t> dead_keep_ms{-1};
+  std::atomic<int64_t> dead_max{-1};
+  std::atomic<int64_t> paused_until_ms{-1};
+  std::atomic<const std::string*> backoff{nullptr};  // encoded; lives as long as the registry
+};
+
 struct QueueRecord {
   QueueRecord(std::string n, QueueId number, uint16_t cores);
 
@@ -61,6 +73,7 @@ struct QueueRecord {
   const std::unique_ptr<QueueSlot[]> slots;  // one a core
   std::atomic<uint32_t> incarnation{1};
   std::atomic<bool> stored{false};
+  QueueSettings settings;
   std::atomic<bool> has_spaces{false};  // a job with a space was seen in this run
   // Counters of core slots that no core of this run owns (the store ran with more cores before).
   // Constant after Open.
@@ -88,6 +101,10 @@ class QueueRegistry {
   // Returns once a batch with the queue's row is submitted.
   void EnsureStored(QueueRecord* record);
 
+  // Changes options: the queue's row is submitted before any core can see them. Returns its ticket.
+  Ticket Set(QueueRecord* record, const std::function<void(QueueOptions*)>& change);
+  QueueOptions Options(const QueueRecord& record) const;
+
   // All records, by name.
   std::vector<QueueRecord*> All() const;
   uint16_t cores() const { return cores_; }
@@ -98,7 +115,11 @@ class QueueRegistry {
   mutable std::mutex mutex_;
   std::unordered_map<std::string_view, std::unique_ptr<QueueRecord>> by_name_;
   std::unordered_map<uint32_t, QueueRecord*> by_id_;
+  std::set<std::string> backoffs_;  // of all options so far: few
   uint32_t next_id_ = 1;
+
+  keycodec::QueueValue ValueOf(const QueueRecord& record) const;
+  void Publish(QueueRecord* record, const keycodec::QueueValue& value);
 };
 
 }  // namespace vestq

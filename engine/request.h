@@ -10,8 +10,10 @@
 
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "engine/base/ids.h"
@@ -37,6 +39,8 @@ enum class RequestKind : uint8_t {
   kWorkers,
   kPeek,
   kJobsPart,  // the engine's own: engine/jobs_part.h
+  kCheckpoint,
+  kQueueSet,
 };
 
 // What a worker holds: proves the claim `fence` of job `id`. Void once the lease is over (LEASE-2).
@@ -86,7 +90,10 @@ struct Request {
   Request* next = nullptr;  // intrusive lists
 };
 
-// ENQUEUE. Outputs: id.
+enum class JobState : uint8_t { kGone, kScheduled, kReady, kLeased, kDead, kWaiting, kDone };
+[[nodiscard]] std::string_view JobStateName(JobState state);  // "scheduled", ...
+
+// ENQUEUE. Outputs: id; with a unique key also added and holder_state.
 struct EnqueueRequest : Request {
   EnqueueRequest() : Request(RequestKind::kEnqueue) {}
   std::string queue;
@@ -101,8 +108,19 @@ struct EnqueueRequest : Request {
   uint32_t attempts = 0;  // 0: no limit
   std::string backoff;    // encoded (lease/backoff.h); empty: the queue's default
   Duration lease;         // 0: the queue's default
+  // Scope (queue, space). Empty: none. Held while the job is unfinished and, with a window, until
+  // that long after the enqueue.
+  std::string unique_key;
+  Duration unique_window;
+  bool unique_replace = false;  // a holder that is scheduled or ready takes payload, time, priority
+  Duration expire;              // from its first vesting, before its first lease; 0: never
+  Duration keep;                // what is kept of it once it is done; 0: the queue's default
+  std::string type;
+  std::vector<std::pair<std::string, std::string>> headers;
 
-  JobId id;
+  JobId id;           // of the new job, or of the one that holds the unique key
+  bool added = true;  // false: the unique key is held by `id`
+  JobState holder_state = JobState::kGone;  // of that one; kGone: only its window holds the key
 };
 
 struct LeasedJob {
@@ -117,6 +135,9 @@ struct LeasedJob {
   WallTime enqueued;
   Duration lease_left;
   WallTime deadline;
+  std::string type;
+  std::vector<std::pair<std::string, std::string>> headers;
+  std::string checkpoint;  // the last one that was acknowledged; empty: none
 };
 
 // LEASE. Outputs: jobs; none, without an error, when there was nothing to lease within `block`.
@@ -151,9 +172,19 @@ struct RenewRequest : Request {
   Duration left;
 };
 
+// CHECKPOINT: as RENEW, and the bytes come with every later lease of the job. Outputs: left.
+struct CheckpointRequest : Request {
+  CheckpointRequest() : Request(RequestKind::kCheckpoint) {}
+  Receipt receipt;
+  std::string checkpoint;  // replaces the one before; empty: there is none any more
+  Duration lease;          // 0: the length last granted
+  Duration left;
+};
+
 struct CompleteRequest : Request {
   CompleteRequest() : Request(RequestKind::kComplete) {}
   Receipt receipt;
+  std::string result;  // kept with the job, if it is kept
 };
 
 // FAIL. Outputs: dead, retry_in.
@@ -185,9 +216,6 @@ struct CancelRequest : Request {
   bool cancelled = false;
 };
 
-enum class JobState : uint8_t { kGone, kScheduled, kReady, kLeased, kDead, kWaiting, kDone };
-[[nodiscard]] std::string_view JobStateName(JobState state);  // "scheduled", ...
-
 // JOB. Outputs: state (kGone: no such job) and the rest.
 struct JobRequest : Request {
   JobRequest() : Request(RequestKind::kJob) {}
@@ -208,6 +236,35 @@ struct JobRequest : Request {
   std::string reason;  // kDead
   uint64_t size = 0;   // payload bytes
   std::string payload;
+  std::string type;
+  std::vector<std::pair<std::string, std::string>> headers;
+  std::string checkpoint;
+  std::string result;  // kDone
+  WallTime finished;   // kDone
+  Duration kept_for;   // kDone: what is left of it
+};
+
+// Options of a queue (QUEUE SET); without a value: not set, the default of limits.h holds.
+struct QueueOptions {
+  std::optional<Duration> lease;
+  std::optional<uint32_t> attempts;    // 0: no limit; of jobs that are enqueued from now on
+  std::optional<std::string> backoff;  // encoded (lease/backoff.h)
+  std::optional<Duration> keep;
+  std::optional<Duration> dead_keep;
+  std::optional<uint64_t> dead_max;
+  // Nothing of a paused queue is leased until then; MonoTime::Max(): until it is resumed.
+  std::optional<MonoTime> paused_until;
+};
+
+// QUEUE SET, PAUSE and RESUME: makes the queue where there is none. Waiting LEASEs follow at once.
+struct QueueSetRequest : Request {
+  QueueSetRequest() : Request(RequestKind::kQueueSet) {}
+  std::string queue;
+  QueueOptions set;    // those to set
+  QueueOptions unset;  // those to unset: any value
+  Duration pause_for;  // with `pause`; 0: until it is resumed
+  bool pause = false;
+  bool resume = false;
 };
 
 // REVOKE: ends a lease as its expiry would; the attempt is used. Outputs: revoked (false: the job is
@@ -239,8 +296,9 @@ struct RescheduleRequest : Request {
 struct QueueCounts {
   std::string name;
   int64_t ready = 0, scheduled = 0, leased = 0, dead = 0, waiting = 0, bytes = 0;
+  int64_t done = 0;  // kept results
   int64_t enqueued = 0, leases = 0, completed = 0, failed = 0, released = 0, expired = 0, died = 0,
-          cancelled = 0;
+          cancelled = 0, lapsed = 0, dropped = 0, duplicates = 0;
   uint64_t waiters = 0;  // blocked LEASEs
 };
 

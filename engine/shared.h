@@ -27,6 +27,7 @@ struct Message {
     kLease,     // a LEASE that wants this core's jobs of `record`
     kExecuted,  // a request is back: carried out, or (LEASE) to go on elsewhere
     kWake,      // there is a job of `record` for one waiter
+    kOptions,   // options of `record` have changed
   };
   Kind kind;
   Request* request;

@@ -6,6 +6,34 @@
 #include "engine/store.h"
 
 namespace vestq {
+namespace {
+
+// Job rows of those that were read and have a checkpoint. One without its row was changed meanwhile: it
+// counts as not read.
+Error ReadJobRows(const Store& store, LaneId lane, std::vector<ReadyJob>* jobs) {
+  std::vector<std::string> keys, values;
+  std::vector<ReadyJob*> wanted;
+  for (ReadyJob& job : *jobs) {
+    if (job.record == nullptr || (job.flags & keycodec::kFlagCheckpoint) == 0) continue;
+    keys.push_back(keycodec::JobRowKey(lane, job.rank.id));
+    wanted.push_back(&job);
+  }
+  if (keys.empty()) return Error::Ok();
+  std::vector<bool> found;
+  VESTQ_RETURN_IF_ERROR(store.MultiGet(Family::kRows, keys, &values, &found));
+  for (size_t i = 0; i < wanted.size(); ++i) {
+    if (!found[i]) {
+      wanted[i]->record = nullptr;
+      continue;
+    }
+    const Result<keycodec::JobRow> row = keycodec::DecodeJobRow(values[i]);
+    if (!row.ok()) return row.error();
+    wanted[i]->row = std::make_shared<const std::string>(std::move(values[i]));
+  }
+  return Error::Ok();
+}
+
+}  // namespace
 
 Error ReadRecords(const Store& store, LaneId lane, uint64_t bytes, Missing missing,
                   std::vector<ReadyJob>* jobs) {
@@ -36,7 +64,7 @@ Error ReadRecords(const Store& store, LaneId lane, uint64_t bytes, Missing missi
     i = end;
     chunk = read / i < 4096 ? std::min<size_t>(64, chunk * 2) : 4;
   }
-  return Error::Ok();
+  return ReadJobRows(store, lane, jobs);
 }
 
 Error RefillTask::Run(const Store& store) {

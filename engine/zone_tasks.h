@@ -16,8 +16,8 @@
 
 namespace vestq {
 
-// Records for jobs whose keys are known, at most about `bytes` of them, at least one. records[i] is
-// null where it was not read. A job without a record is kCorruption (JOB-2), or left out where it may
+// Records for jobs whose keys are known, at most about `bytes` of them, at least one; with the job rows
+// of those that have a checkpoint. A record is null where it was not read. A job without a record is kCorruption (JOB-2), or left out where it may
 // have been cancelled since its key was seen.
 enum class Missing : uint8_t { kIsCorrupt, kIsLeftOut };
 Error ReadRecords(const Store& store, LaneId lane, uint64_t bytes, Missing missing,
@@ -33,6 +33,7 @@ class RefillTask : public ReadTask {
   std::optional<keycodec::ReadyRank> from;  // exclusive; none: the zone's start
   size_t max_jobs = 0;
   uint64_t max_bytes = 0;
+  uint64_t mark = 0;  // the owner's, in its log of changed jobs
 
   std::vector<ReadyJob> jobs;
   bool reached_end = false;
@@ -47,6 +48,7 @@ class FetchTask : public ReadTask {
 
   LaneId lane;
   uint64_t max_bytes = 0;
+  uint64_t mark = 0;           // as in RefillTask
   std::vector<ReadyJob> jobs;  // ranks known, records missing
 };
 

@@ -18,17 +18,18 @@ namespace vestq::keycodec {
 // Which extras a job has, so that a plain COMPLETE reads nothing. Persisted bits; never renumber.
 enum JobFlags : uint32_t {
   kFlagNone = 0,
-  kFlagJobRow = 1u << 0,   // a job row exists
-  kFlagBackoff = 1u << 1,  // the header holds its own back-off
-  kFlagUnique = 1u << 2,   // holds a unique key
-  kFlagKeep = 1u << 3,     // result kept after completion
-  kFlagParent = 1u << 4,   // other jobs wait for it
-  kFlagExpire = 1u << 5,   // EXPIRE given
-  kFlagExtra = 1u << 6,    // the header has a type or user headers: LEASE shows them
+  kFlagJobRow = 1u << 0,      // a job row exists
+  kFlagBackoff = 1u << 1,     // the header holds its own back-off
+  kFlagUnique = 1u << 2,      // holds a unique key
+  kFlagKeep = 1u << 3,        // result kept after completion
+  kFlagParent = 1u << 4,      // other jobs wait for it
+  kFlagExpire = 1u << 5,      // EXPIRE given
+  kFlagExtra = 1u << 6,       // the header has a type or user headers: LEASE shows them
+  kFlagCheckpoint = 1u << 7,  // the job row has a checkpoint: LEASE brings it
 };
 // All of the above; another bit is refused in decoding and a bug in encoding. Raise it with every
 // flag that is added.
-inline constexpr uint32_t kFlagsKnown = (kFlagExtra << 1) - 1;
+inline constexpr uint32_t kFlagsKnown = (kFlagCheckpoint << 1) - 1;
 
 // HEADER k v: as given, order and repeats included.
 using UserHeaders = std::vector<std::pair<std::string, std::string>>;

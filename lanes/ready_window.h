@@ -45,6 +45,8 @@ struct ReadyJob {
   uint32_t flags = 0;
   uint32_t attempt = 0;
   std::shared_ptr<const std::string> record;  // header and payload; null: not in memory
+  // The job row, for a job that is leased with what its row says; not null while `record` is not.
+  std::shared_ptr<const std::string> row = nullptr;
 };
 inline const keycodec::ReadyRank& RankOf(const ReadyJob& job) { return job.rank; }
 

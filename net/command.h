@@ -52,6 +52,7 @@ void Enqueue(Session& session, Args args);
 void EnqueueMany(Session& session, Args args);
 void Lease(Session& session, Args args);
 void Renew(Session& session, Args args);
+void Checkpoint(Session& session, Args args);
 void Complete(Session& session, Args args);
 void CompleteMany(Session& session, Args args);
 void Fail(Session& session, Args args);

@@ -2,9 +2,9 @@
 #include <charconv>
 
 #include "engine/base/limits.h"
-#include "lease/backoff.h"
 #include "net/command.h"
 #include "net/command_words.h"
+#include "net/job_options.h"
 #include "net/options.h"
 #include "net/session.h"
 #include "net/words.h"
@@ -12,79 +12,11 @@
 namespace vestq::handlers {
 namespace {
 
-namespace enqueue_options {
-enum : size_t {
-  kSpace,
-  kPriority,
-  kDelay,
-  kAt,
-  kAttempts,
-  kBackoff,
-  kLease,
-  kUnique,
-  kExpire,
-  kKeep,
-  kType,
-  kHeader,
-  kAfter,
-  kWait,
-};
-constexpr OptionSpec kSpecs[] = {
-    {"SPACE"},
-    {"PRIORITY"},
-    {"DELAY", true, true, 1u << kAt},
-    {"AT", true, true, 1u << kDelay},
-    {"ATTEMPTS"},
-    {"BACKOFF"},
-    {"LEASE"},
-    {"UNIQUE", true, false},
-    {"EXPIRE", true, false},
-    {"KEEP", true, false},
-    {"TYPE", true, false},
-    {"HEADER", true, false},
-    {"AFTER", true, false},
-    {"WAIT", true, false},
-};
-}  // namespace enqueue_options
-
-Error EnqueueOption(size_t option, std::string_view value, EnqueueRequest* r) {
-  using namespace enqueue_options;
-  switch (option) {
-    case kSpace:
-      VESTQ_RETURN_IF_ERROR(words::CheckSpace(value));
-      r->space.assign(value);
-      break;
-    case kPriority:
-      VESTQ_WORD(r->priority, words::ParseNumber("PRIORITY", value, 0, kPriorityMax),
-                 static_cast<uint32_t>);
-      break;
-    case kDelay:
-      VESTQ_WORD(r->delay, ParseDelay(value), Duration);
-      r->when = r->delay > Duration(0) ? EnqueueRequest::When::kDelay : EnqueueRequest::When::kNow;
-      break;
-    case kAt:
-      VESTQ_WORD(r->at, words::ParseTime("AT", value), WallTime);
-      r->when = EnqueueRequest::When::kAt;
-      break;
-    case kAttempts:
-      VESTQ_WORD(r->attempts, words::ParseNumber("ATTEMPTS", value, 0, limits::kAttemptsMax),
-                 static_cast<uint32_t>);
-      r->attempts_set = true;
-      break;
-    case kBackoff: VESTQ_WORD(r->backoff, ParseBackoff(value), std::string); break;
-    case kLease: VESTQ_WORD(r->lease, ParseLease("LEASE", value), Duration); break;
-    default: break;
-  }
-  return Error::Ok();
-}
-
 Error FillEnqueue(Args args, EnqueueRequest* r) {
   VESTQ_RETURN_IF_ERROR(words::CheckQueue(args[1]));
-  OptionReader options("ENQUEUE", enqueue_options::kSpecs, args.subspan(3));
-  while (options.Next()) {
-    VESTQ_RETURN_IF_ERROR(EnqueueOption(options.option(), options.value(), r));
-  }
-  if (!options.error().ok()) return options.error();
+  OptionReader options("ENQUEUE", job_options::kSpecs, args.subspan(3));
+  while (options.Next()) VESTQ_RETURN_IF_ERROR(job_options::Apply(options.option(), options, r));
+  VESTQ_RETURN_IF_ERROR(job_options::Check(options));
   r->queue.assign(args[1]);
   r->payload.assign(args[2]);
   return Error::Ok();
@@ -101,14 +33,14 @@ Error FillEnqueueMany(Args args, EnqueueManyRequest* r) {
                                          std::to_string(count) + " payloads, there are " +
                                          std::to_string(args.size() - 3));
   }
-  OptionReader options("ENQUEUEMANY", enqueue_options::kSpecs, args.subspan(3 + count));
+  OptionReader options("ENQUEUEMANY", job_options::kSpecs, args.subspan(3 + count));
   while (options.Next()) {
-    if (options.option() == enqueue_options::kUnique) {
+    if (options.option() == job_options::kUnique) {
       return Error(ErrorCode::kSyntax, "option UNIQUE is for one job, ENQUEUEMANY has none");
     }
-    VESTQ_RETURN_IF_ERROR(EnqueueOption(options.option(), options.value(), &r->job));
+    VESTQ_RETURN_IF_ERROR(job_options::Apply(options.option(), options, &r->job));
   }
-  if (!options.error().ok()) return options.error();
+  VESTQ_RETURN_IF_ERROR(job_options::Check(options));
   r->job.queue.assign(args[1]);
   r->payloads.assign(args.begin() + 3, args.begin() + 3 + static_cast<ptrdiff_t>(count));
   return Error::Ok();
@@ -177,13 +109,33 @@ Error FillRenew(Args args, RenewRequest* r) {
   return options.error();
 }
 
-constexpr OptionSpec kCompleteOptions[] = {{"RESULT", true, false}};
+Error FillCheckpoint(Args args, CheckpointRequest* r) {
+  VESTQ_RETURN_IF_ERROR(FillReceipt(args, &r->receipt));
+  if (args[2].size() > limits::kCheckpointBytes) {
+    return Error(ErrorCode::kTooBig, "a checkpoint of " + std::to_string(args[2].size()) +
+                                         " bytes is more than " +
+                                         std::to_string(limits::kCheckpointBytes));
+  }
+  OptionReader options("CHECKPOINT", kRenewOptions, args.subspan(3));
+  while (options.Next()) VESTQ_WORD(r->lease, ParseLease("FOR", options.value()), Duration);
+  r->checkpoint.assign(args[2]);
+  return options.error();
+}
+
+constexpr OptionSpec kCompleteOptions[] = {{"RESULT"}};
 
 Error FillComplete(Args args, CompleteRequest* r) {
   VESTQ_RETURN_IF_ERROR(FillReceipt(args, &r->receipt));
   if (args.size() == 2) return Error::Ok();
   OptionReader options("COMPLETE", kCompleteOptions, args.subspan(2));
-  options.Next();
+  while (options.Next()) {
+    if (options.value().size() > limits::kResultBytes) {
+      return Error(ErrorCode::kTooBig, "a result of " + std::to_string(options.value().size()) +
+                                           " bytes is more than " +
+                                           std::to_string(limits::kResultBytes));
+    }
+    r->result.assign(options.value());
+  }
   return options.error();
 }
 
@@ -255,6 +207,9 @@ void EnqueueMany(Session& session, Args args) {
 }
 void Lease(Session& session, Args args) { SubmitFilled<LeaseRequest>(session, args, FillLease); }
 void Renew(Session& session, Args args) { SubmitFilled<RenewRequest>(session, args, FillRenew); }
+void Checkpoint(Session& session, Args args) {
+  SubmitFilled<CheckpointRequest>(session, args, FillCheckpoint);
+}
 void Fail(Session& session, Args args) { SubmitFilled<FailRequest>(session, args, FillFail); }
 void Release(Session& session, Args args) {
   SubmitFilled<ReleaseRequest>(session, args, FillRelease);

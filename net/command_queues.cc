@@ -1,9 +1,13 @@
-// QUEUES and QUEUE INFO: what the engine counts.
+// QUEUES and QUEUE: what the engine counts of queues, and their options.
 #include <algorithm>
+#include <optional>
 #include <string>
 #include <vector>
 
+#include "engine/base/limits.h"
+#include "lease/backoff.h"
 #include "net/command.h"
+#include "net/command_words.h"
 #include "net/options.h"
 #include "net/reactor.h"
 #include "net/session.h"
@@ -15,13 +19,39 @@ namespace {
 constexpr size_t kQueuesAPage = 1000;
 constexpr OptionSpec kQueuesOptions[] = {{"CURSOR"}};
 
-void WriteCounts(const QueueCounts& c, RespWriter w) {
+constexpr uint64_t kDeadMaxMost = uint64_t{1} << 48;
+
+// What a person sees of an option: its value, or the default in its place.
+void WriteOptions(const QueueOptions& o, MonoTime now, RespWriter w) {
+  const auto span = [&w](std::string_view name, const std::optional<Duration>& set,
+                         Duration preset) {
+    w.Bulk(name);
+    w.Bulk(words::FormatDuration(set.value_or(preset)));
+  };
+  span("lease", o.lease, limits::kLeaseDefault);
+  w.Bulk("attempts");
+  w.Int(o.attempts.value_or(limits::kAttemptsDefault));
+  w.Bulk("backoff");
+  w.Bulk(o.backoff ? BackoffToText(*o.backoff) : std::string(kBackoffDefaultText));
+  span("keep", o.keep, Duration(0));
+  span("dead-keep", o.dead_keep, limits::kDeadKeepDefault);
+  w.Bulk("dead-max");
+  w.Int(static_cast<int64_t>(o.dead_max.value_or(limits::kDeadMaxDefault)));
+  // Milliseconds that the pause still lasts; -1: until it is resumed; 0: it is not paused.
+  w.Bulk("paused");
+  const bool paused = o.paused_until && *o.paused_until > now;
+  w.Int(!paused ? 0 : *o.paused_until == MonoTime::Max() ? -1 : (*o.paused_until - now).ms());
+}
+constexpr size_t kOptionFields = 7;
+
+void WriteInfo(const QueueCounts& c, const QueueOptions& options, MonoTime now, RespWriter w) {
   const std::pair<std::string_view, int64_t> fields[] = {
       {"ready", c.ready},
       {"scheduled", c.scheduled},
       {"waiting", c.waiting},
       {"leased", c.leased},
       {"dead", c.dead},
+      {"done", c.done},
       {"bytes", c.bytes},
       {"enqueued", c.enqueued},
       {"leases", c.leases},
@@ -31,15 +61,126 @@ void WriteCounts(const QueueCounts& c, RespWriter w) {
       {"expired", c.expired},
       {"died", c.died},
       {"cancelled", c.cancelled},
+      {"lapsed", c.lapsed},
+      {"dropped", c.dropped},
+      {"duplicates", c.duplicates},
       {"waiters", static_cast<int64_t>(c.waiters)},
   };
-  w.Map(1 + std::size(fields));
+  w.Map(1 + std::size(fields) + kOptionFields);
   w.Bulk("queue");
   w.Bulk(c.name);
   for (const auto& [name, value] : fields) {
     w.Bulk(name);
     w.Int(value);
   }
+  WriteOptions(options, now, w);
+}
+
+void QueueInfo(Session& session, Args args) {
+  if (args.size() != 3) return session.Fail("ERR", WrongArity("queue|info"));
+  if (const Error error = words::CheckQueue(args[2]); !error.ok()) return session.Fail(error);
+  QueueCounts counts;
+  QueueOptions options;
+  Engine* const engine = session.shared().engine;
+  if (!engine->Queue(args[2], &counts, &options)) {
+    return session.Fail("NOTFOUND", "there is no queue " + words::Quote(args[2]));
+  }
+  WriteInfo(counts, options, engine->clock()->Now(), session.writer());
+}
+
+namespace set_options {
+enum : size_t { kLease, kAttempts, kBackoff, kKeep, kDeadKeep, kDeadMax };
+constexpr OptionSpec kSpecs[] = {{"lease"},
+                                 {"attempts"},
+                                 {"backoff"},
+                                 {"keep"},
+                                 {"dead-keep"},
+                                 {"dead-max"},
+                                 // Of the contract; later.
+                                 {"order", true, false},
+                                 {"claims", true, false},
+                                 {"concurrency", true, false},
+                                 {"space-concurrency", true, false},
+                                 {"rate", true, false},
+                                 {"burst", true, false},
+                                 {"space-rate", true, false},
+                                 {"space-burst", true, false},
+                                 {"space-weight", true, false},
+                                 {"ageing", true, false},
+                                 {"max-jobs", true, false},
+                                 {"max-bytes", true, false},
+                                 {"adaptive", true, false}};
+}  // namespace set_options
+
+// `default` unsets. Each option appears once, so the other side of it is not set.
+Error SetOption(size_t option, std::string_view value, QueueSetRequest* r) {
+  using namespace set_options;
+  QueueOptions& set = r->set;
+  const bool unset = words::EqualsIgnoreCase(value, "default");
+  switch (option) {
+    case kLease:
+      if (unset) return r->unset.lease = Duration(0), Error::Ok();
+      VESTQ_WORD(set.lease, ParseLease("lease", value), Duration);
+      break;
+    case kAttempts:
+      if (unset) return r->unset.attempts = 0, Error::Ok();
+      VESTQ_WORD(set.attempts, words::ParseNumber("attempts", value, 0, limits::kAttemptsMax),
+                 static_cast<uint32_t>);
+      break;
+    case kBackoff:
+      if (unset) return r->unset.backoff = "", Error::Ok();
+      VESTQ_WORD(set.backoff, ParseBackoff(value), std::string);
+      break;
+    case kKeep:
+      if (unset) return r->unset.keep = Duration(0), Error::Ok();
+      VESTQ_WORD(set.keep, words::ParseDuration("keep", value, Duration(0), limits::kDelayMax),
+                 Duration);
+      break;
+    case kDeadKeep:
+      if (unset) return r->unset.dead_keep = Duration(0), Error::Ok();
+      VESTQ_WORD(set.dead_keep,
+                 words::ParseDuration("dead-keep", value, Duration(0), limits::kDelayMax),
+                 Duration);
+      break;
+    case kDeadMax:
+      if (unset) return r->unset.dead_max = 0, Error::Ok();
+      VESTQ_WORD(set.dead_max, words::ParseNumber("dead-max", value, 0, kDeadMaxMost), uint64_t);
+      break;
+    default: break;
+  }
+  return Error::Ok();
+}
+
+Error FillSet(Args args, QueueSetRequest* r) {
+  VESTQ_RETURN_IF_ERROR(words::CheckQueue(args[2]));
+  if (args.size() < 5) return Error(ErrorCode::kSyntax, "QUEUE SET needs an option and its value");
+  OptionReader options("QUEUE SET", set_options::kSpecs, args.subspan(3));
+  while (options.Next()) VESTQ_RETURN_IF_ERROR(SetOption(options.option(), options.value(), r));
+  r->queue.assign(args[2]);
+  return options.error();
+}
+
+constexpr OptionSpec kPauseOptions[] = {{"FOR"}};
+
+Error FillPause(Args args, QueueSetRequest* r) {
+  VESTQ_RETURN_IF_ERROR(words::CheckQueue(args[2]));
+  OptionReader options("QUEUE PAUSE", kPauseOptions, args.subspan(3));
+  while (options.Next()) {
+    VESTQ_WORD(r->pause_for,
+               words::ParseDuration("FOR", options.value(), Milliseconds(1), limits::kDelayMax),
+               Duration);
+  }
+  r->queue.assign(args[2]);
+  r->pause = true;
+  return options.error();
+}
+
+Error FillResume(Args args, QueueSetRequest* r) {
+  VESTQ_RETURN_IF_ERROR(words::CheckQueue(args[2]));
+  if (args.size() != 3) return Error(ErrorCode::kSyntax, WrongArity("queue|resume"));
+  r->queue.assign(args[2]);
+  r->resume = true;
+  return Error::Ok();
 }
 
 }  // namespace
@@ -75,22 +216,16 @@ void Queues(Session& session, Args args) {
 }
 
 void Queue(Session& session, Args args) {
-  static constexpr std::string_view kLater[] = {"SET", "PAUSE", "RESUME", "DROP"};
-  for (std::string_view sub : kLater) {
-    if (words::EqualsIgnoreCase(sub, args[1])) {
-      return session.Fail("ERR", "QUEUE " + std::string(sub) + " is not supported by this version");
-    }
-  }
-  if (!words::EqualsIgnoreCase(args[1], "INFO")) {
-    return session.Fail("ERR", UnknownSubcommand("QUEUE", args[1]));
-  }
-  if (args.size() != 3) return session.Fail("ERR", WrongArity("queue|info"));
-  if (const Error error = words::CheckQueue(args[2]); !error.ok()) return session.Fail(error);
-  QueueCounts counts;
-  if (!session.shared().engine->Queue(args[2], &counts)) {
-    return session.Fail("NOTFOUND", "there is no queue " + words::Quote(args[2]));
-  }
-  WriteCounts(counts, session.writer());
+  const auto is = [&args](std::string_view sub) { return words::EqualsIgnoreCase(sub, args[1]); };
+  if (is("DROP")) return session.Fail("ERR", "QUEUE DROP is not supported by this version");
+  if (is("INFO")) return QueueInfo(session, args);
+  Error (*const fill)(Args, QueueSetRequest*) = is("SET")      ? FillSet
+                                                : is("PAUSE")  ? FillPause
+                                                : is("RESUME") ? FillResume
+                                                               : nullptr;
+  if (fill == nullptr) return session.Fail("ERR", UnknownSubcommand("QUEUE", args[1]));
+  if (args.size() < 3) return session.Fail("ERR", WrongArity("queue"));
+  SubmitFilled<QueueSetRequest>(session, args, fill);
 }
 
 }  // namespace vestq::handlers

@@ -42,7 +42,24 @@ bool OptionReader::Next() {
   if (spec.value) {
     if (at_ == args_.size()) return Fail("option " + name + " needs a value");
     value_ = args_[at_++];
+    if (spec.list_words != 0) return TakeList(spec);
   }
+  return true;
+}
+
+bool OptionReader::TakeList(const OptionSpec& spec) {
+  const Result<uint64_t> count = words::ParseNumber(spec.name, value_, 1, spec.list_max);
+  if (!count.ok()) {
+    error_ = count.error();
+    return false;
+  }
+  const size_t wanted = static_cast<size_t>(*count) * spec.list_words;
+  if (args_.size() - at_ < wanted) {
+    return Fail("option " + std::string(spec.name) + " " + std::string(value_) + " needs " +
+                std::to_string(wanted) + " words, there are " + std::to_string(args_.size() - at_));
+  }
+  values_ = args_.subspan(at_, wanted);
+  at_ += wanted;
   return true;
 }
 

@@ -17,6 +17,9 @@ struct OptionSpec {
   bool value = true;  // takes one
   bool supported = true;
   uint32_t excludes = 0;  // bits of the specs that may not stand beside it
+  // Not 0: its value is a number n, 1 .. list_max, and n times so many words follow.
+  uint32_t list_words = 0;
+  uint64_t list_max = 0;
 };
 
 class OptionReader {
@@ -30,6 +33,8 @@ class OptionReader {
   bool Next();
   size_t option() const { return option_; }  // its place among the specs
   std::string_view value() const { return value_; }
+  // The words of a list.
+  std::span<const std::string_view> values() const { return values_; }
   bool seen(size_t option) const { return (seen_ >> option & 1) != 0; }
   const Error& error() const { return error_; }
 
@@ -38,6 +43,7 @@ class OptionReader {
 
  private:
   bool Fail(std::string text);
+  bool TakeList(const OptionSpec& spec);
 
   const std::string_view command_;
   const std::span<const OptionSpec> specs_;
@@ -46,6 +52,7 @@ class OptionReader {
   size_t option_ = 0;
   uint32_t seen_ = 0;
   std::string_view value_;
+  std::span<const std::string_view> values_;
   Error error_;
 };
 

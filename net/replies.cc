@@ -18,8 +18,31 @@ void WriteReceipt(const Receipt& receipt, RespWriter* w) {
   w->Bulk(std::string_view(text, static_cast<size_t>(p - text)));
 }
 
+using Headers = std::vector<std::pair<std::string, std::string>>;
+
+// Names and values in turn, as they were given: a name may stand twice.
+void WriteHeaders(const Headers& headers, RespWriter* w) {
+  w->Bulk("headers");
+  w->Array(2 * headers.size());
+  for (const auto& [name, value] : headers) {
+    w->Bulk(name);
+    w->Bulk(value);
+  }
+}
+
+size_t HeaderBytes(const Headers& headers) {
+  size_t bytes = 0;
+  for (const auto& [name, value] : headers) bytes += 32 + name.size() + value.size();
+  return bytes;
+}
+
+void WriteText(std::string_view name, std::string_view value, RespWriter* w) {
+  w->Bulk(name);
+  w->Bulk(value);
+}
+
 void WriteLeasedJob(const LeasedJob& job, RespWriter* w) {
-  w->Map(11);
+  w->Map(11u + !job.type.empty() + !job.headers.empty() + !job.checkpoint.empty());
   w->Bulk("receipt");
   WriteReceipt(job.receipt, w);
   w->Bulk("id");
@@ -42,6 +65,9 @@ void WriteLeasedJob(const LeasedJob& job, RespWriter* w) {
   w->Int(job.lease_left.ms());
   w->Bulk("deadline");
   w->Int(job.deadline.ms());
+  if (!job.type.empty()) WriteText("type", job.type, w);
+  if (!job.headers.empty()) WriteHeaders(job.headers, w);
+  if (!job.checkpoint.empty()) WriteText("checkpoint", job.checkpoint, w);
 }
 
 }  // namespace
@@ -51,9 +77,12 @@ void WriteJob(const JobRequest& job, bool with_id, RespWriter* w) {
   const bool scheduled = job.state == JobState::kScheduled;
   const bool leased = job.state == JobState::kLeased;
   const bool dead = job.state == JobState::kDead;
+  const bool done = job.state == JobState::kDone;
   const bool last_error = !job.last_error.empty();
-  w->Map(static_cast<size_t>(8 + with_id + scheduled + 2 * leased + dead + last_error +
-                             job.want_payload));
+  const bool payload = job.want_payload && !done;  // a kept result has none
+  w->Map(static_cast<size_t>(8 + with_id + scheduled + 2 * leased + dead + 3 * done + last_error +
+                             payload + !job.type.empty() + !job.headers.empty() +
+                             !job.checkpoint.empty()));
   if (with_id) {
     w->Bulk("id");
     w->BulkNumber(job.id.value());
@@ -86,19 +115,37 @@ void WriteJob(const JobRequest& job, bool with_id, RespWriter* w) {
     w->Bulk("reason");
     w->Bulk(job.reason);
   }
+  if (done) {
+    WriteText("result", job.result, w);
+    w->Bulk("finished");
+    w->Int(job.finished.ms());
+    w->Bulk("kept-for");
+    w->Int(job.kept_for.ms());
+  }
+  if (!job.type.empty()) WriteText("type", job.type, w);
+  if (!job.headers.empty()) WriteHeaders(job.headers, w);
+  if (!job.checkpoint.empty()) WriteText("checkpoint", job.checkpoint, w);
   if (last_error) {
     w->Bulk("last-error");
     w->Bulk(job.last_error);
   }
   w->Bulk("size");
   w->Int(static_cast<int64_t>(job.size));
-  if (job.want_payload) {
+  if (payload) {
     w->Bulk("payload");
     w->Bulk(job.payload);
   }
 }
 
 namespace {
+
+void WriteEnqueue(const EnqueueRequest& request, RespWriter* w) {
+  if (request.unique_key.empty()) return w->BulkNumber(request.id.value());
+  w->Array(3);
+  w->BulkNumber(request.id.value());
+  w->Int(request.added ? 1 : 0);
+  w->Bulk(request.added ? std::string_view("new") : JobStateName(request.holder_state));
+}
 
 void WriteGroup(const CompleteGroup& group, RespWriter* w) {
   if (!group.error.ok()) return w->Error(group.error);
@@ -122,8 +169,10 @@ void WriteReply(const Slot& slot, RespWriter* w) {
   const Request& request = *slot.request;
   if (!request.error.ok()) return w->Error(request.error);
   switch (request.kind) {
-    case RequestKind::kEnqueue:
-      return w->BulkNumber(static_cast<const EnqueueRequest&>(request).id.value());
+    case RequestKind::kEnqueue: return WriteEnqueue(static_cast<const EnqueueRequest&>(request), w);
+    case RequestKind::kCheckpoint:
+      return w->Int(static_cast<const CheckpointRequest&>(request).left.ms());
+    case RequestKind::kQueueSet: return w->Simple("OK");
     case RequestKind::kLease: return WriteLease(slot, static_cast<const LeaseRequest&>(request), w);
     case RequestKind::kRenew: return w->Int(static_cast<const RenewRequest&>(request).left.ms());
     case RequestKind::kEnqueueMany:
@@ -156,14 +205,17 @@ size_t ReplyBytes(const Slot& slot) {
   if (slot.request->kind == RequestKind::kLease) {
     size_t bytes = 32;
     for (const LeasedJob& job : static_cast<const LeaseRequest*>(slot.request)->jobs) {
-      bytes += kJobBytes + job.payload.size() + job.space.size();
+      bytes += kJobBytes + job.payload.size() + job.space.size() + job.type.size() +
+               HeaderBytes(job.headers) + job.checkpoint.size();
     }
     return bytes;
   }
   if (const size_t bytes = HandlingBytes(*slot.request); bytes > 0) return bytes;
   if (slot.request->kind == RequestKind::kJob) {
     const auto* job = static_cast<const JobRequest*>(slot.request);
-    return kJobBytes + job->payload.size() + job->last_error.size() + job->reason.size();
+    return kJobBytes + job->payload.size() + job->last_error.size() + job->reason.size() +
+           job->type.size() + HeaderBytes(job->headers) + job->checkpoint.size() +
+           job->result.size();
   }
   return 64;
 }

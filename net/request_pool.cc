@@ -25,7 +25,16 @@ void Reset(EnqueueRequest* r) {
   r->attempts_set = false;
   r->attempts = 0;
   r->lease = Duration();
+  Clear(&r->unique_key);
+  r->unique_window = Duration();
+  r->unique_replace = false;
+  r->expire = Duration();
+  r->keep = Duration();
+  Clear(&r->type);
+  r->headers.clear();
   r->id = JobId();
+  r->added = true;
+  r->holder_state = JobState::kGone;
 }
 
 void Reset(LeaseRequest* r) {
@@ -55,6 +64,7 @@ void Reset(RenewRequest* r) {
 
 void Reset(PooledComplete* r) {
   r->receipt = Receipt();
+  Clear(&r->result);
   r->index = 0;
 }
 
@@ -97,6 +107,12 @@ void Reset(JobRequest* r) {
   Clear(&r->reason);
   r->size = 0;
   Clear(&r->payload);
+  Clear(&r->type);
+  r->headers.clear();
+  Clear(&r->checkpoint);
+  Clear(&r->result);
+  r->finished = WallTime();
+  r->kept_for = Duration();
 }
 
 }  // namespace
@@ -135,6 +151,8 @@ void RequestPool::Put(Request* request) {
     case RequestKind::kRevoke:
     case RequestKind::kPromote:
     case RequestKind::kReschedule:
+    case RequestKind::kCheckpoint:
+    case RequestKind::kQueueSet:
     case RequestKind::kEnqueueMany:
     case RequestKind::kWorkers:
     case RequestKind::kPeek: delete request; return;

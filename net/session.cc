@@ -229,8 +229,8 @@ size_t Session::Charge(const Request& request) const {
                       limits::kLeaseReplyBytes);
     case RequestKind::kJob:
       return static_cast<const JobRequest&>(request).want_payload ? reactor_->job_bytes() : 0;
+    case RequestKind::kComplete: return static_cast<const CompleteRequest&>(request).result.size();
     case RequestKind::kRenew:
-    case RequestKind::kComplete:
     case RequestKind::kFail:
     case RequestKind::kRelease:
     case RequestKind::kCancel:
@@ -238,7 +238,10 @@ size_t Session::Charge(const Request& request) const {
     case RequestKind::kPromote:
     case RequestKind::kReschedule:
     case RequestKind::kWorkers:
-    case RequestKind::kJobsPart: return 0;
+    case RequestKind::kJobsPart:
+    case RequestKind::kQueueSet: return 0;
+    case RequestKind::kCheckpoint:
+      return static_cast<const CheckpointRequest&>(request).checkpoint.size();
   }
   return 0;
 }

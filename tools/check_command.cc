@@ -38,6 +38,8 @@ void PrintJson(const CheckReport& report) {
                              {"scheduled", report.scheduled},
                              {"leased", report.leased},
                              {"dead", report.dead},
+                             {"unique_keys", report.unique_keys},
+                             {"timers", report.timers},
                              {"payload_bytes", report.payload_bytes},
                              {"void_keys", report.void_keys},
                              {"violations_by_invariant", report.violations_by_invariant},

@@ -19,6 +19,7 @@ void AddServe(CLI::App* app, Action* action);
 void AddEnqueue(CLI::App* app, Action* action);
 // `command` is what stood after `--` on the command line; it outlives the action.
 void AddWork(CLI::App* app, const std::vector<std::string>* command, Action* action);
+void AddQueue(CLI::App* app, Action* action);
 void AddStats(CLI::App* app, Action* action);
 void AddCheck(CLI::App* app, Action* action);
 

@@ -40,7 +40,11 @@ struct Options {
   // Option words of ENQUEUE and what was given for them.
   std::vector<std::pair<std::string, std::string>> words = {
       {"SPACE", ""},    {"PRIORITY", ""}, {"DELAY", ""}, {"AT", ""},
-      {"ATTEMPTS", ""}, {"BACKOFF", ""},  {"LEASE", ""}};
+      {"ATTEMPTS", ""}, {"BACKOFF", ""},  {"LEASE", ""}, {"UNIQUE", ""},
+      {"FOR", ""},      {"EXPIRE", ""},   {"KEEP", ""},  {"TYPE", ""}};
+  bool replace = false;
+  std::vector<std::string> headers;  // NAME=VALUE
+  std::string header_count;
 };
 
 int Usage(const std::string& text) {
@@ -76,7 +80,19 @@ Result<std::string> ReadAll(const std::string& path) {
   return content;
 }
 
+// With --unique the reply says whether the job is new, or which one holds the key and its state.
 void PrintId(const redisReply& reply, bool json) {
+  if (reply.type == REDIS_REPLY_ARRAY && reply.elements == 3) {
+    const std::string id = ReplyText(*reply.element[0]);
+    const bool added = reply.element[1]->integer == 1;
+    const std::string state = ReplyText(*reply.element[2]);
+    if (json) {
+      fmt::print("{}\n", nlohmann::json{{"id", id}, {"added", added}, {"state", state}}.dump());
+    } else {
+      fmt::print("{}\n", added ? id : id + " " + state);
+    }
+    return;
+  }
   const std::string id = ReplyText(reply);
   if (json) {
     fmt::print("{}\n", nlohmann::json{{"id", id}}.dump());
@@ -89,6 +105,14 @@ std::vector<std::string_view> Command(const Options& options, std::string_view p
   std::vector<std::string_view> command = {"ENQUEUE", options.queue, payload};
   for (const auto& [word, value] : options.words) {
     if (!value.empty()) command.insert(command.end(), {word, value});
+  }
+  if (options.replace) command.push_back("REPLACE");
+  if (!options.headers.empty()) {
+    command.insert(command.end(), {"HEADER", options.header_count});
+    for (const std::string_view header : options.headers) {
+      const size_t equals = header.find('=');
+      command.insert(command.end(), {header.substr(0, equals), header.substr(equals + 1)});
+    }
   }
   return command;
 }
@@ -225,6 +249,10 @@ int Enqueue(const Options& options) {
   const int sources = int{options.payload_given} + int{options.from_stdin} +
                       int{!options.file.empty()} + int{options.lines};
   if (sources != 1) return Usage("give one of PAYLOAD, --stdin, --file or --lines");
+  for (const std::string& header : options.headers) {
+    if (header.find('=') == std::string::npos)
+      return Usage("--header \"" + header + "\": NAME=VALUE is expected");
+  }
   const Result<Address> address = ParseAddress(options.server);
   if (!address.ok()) return Usage("--server: " + address.error().text());
   if (!options.lines) return EnqueueOne(options);
@@ -240,6 +268,8 @@ constexpr char kExamples[] =
     "Examples:\n"
     "  vestq enqueue mail \"to: ann@example.com\"\n"
     "  vestq enqueue mail --file letter.eml --space customer-7 --attempts 5 --backoff exp:5s:1h\n"
+    "  vestq enqueue report --unique monthly --for 20d june      prints ID STATE if that key is "
+    "held\n"
     "  vestq enqueue report --at 2030-01-01T06:00:00Z yearly\n"
     "  find /srv/photos -name '*.jpg' | vestq enqueue thumbnails --lines --priority 2000\n"
     "\n"
@@ -271,18 +301,28 @@ void AddEnqueue(CLI::App* app, Action* action) {
       "May run at this time: Unix milliseconds or RFC 3339",
       "Deliveries before it goes to the dead letters; 0 is no limit; 25 unless given",
       "Pause after a failure: exp:5s:12h (unless given), fixed:30s, list:1s,10s,1m",
-      "How long a worker may be silent; 30s unless given"};
+      "How long a worker may be silent; 30s unless given",
+      "Add it only if no unfinished job of the queue and space has this key",
+      "With --unique: the key stays taken until this long after the enqueue",
+      "Gone if no worker has taken it within this long of when it may run",
+      "Its result stays readable this long after it is done",
+      "The application's own name for what it is"};
   for (size_t i = 0; i < options->words.size(); ++i) {
     auto& [word, value] = options->words[i];
     std::string flag = "--" + word;
     for (char& c : flag) c = static_cast<char>(std::tolower(c));
     command->add_option(flag, value, help[i]);
   }
+  command->add_flag("--replace", options->replace,
+                    "With --unique: a waiting holder takes this payload, time and priority");
+  command->add_option("--header", options->headers,
+                      "NAME=VALUE for the application; may be repeated");
   command->add_option("--server", options->server, "Where the daemon listens")
       ->capture_default_str();
   command->add_flag("--json", options->json, "Print {\"id\": \"...\"} a line");
   command->callback([options, payload, action] {
     options->payload_given = payload->count() > 0;
+    options->header_count = std::to_string(options->headers.size());
     *action = [options] { return Enqueue(*options); };
   });
 }

@@ -65,6 +65,7 @@ int main(int argc, char** argv) {
   vestq::AddServe(&app, &action);
   vestq::AddEnqueue(&app, &action);
   vestq::AddWork(&app, &command, &action);
+  vestq::AddQueue(&app, &action);
   vestq::AddStats(&app, &action);
   vestq::AddCheck(&app, &action);
   if (argc > 1 && argv[1][0] != '-' &&

@@ -193,12 +193,21 @@ void Worker::TakeJob(const redisReply& job) {
   slot->id = id;
   slot->receipt = receipt;
   slot->attempt = Field(job, "attempt");
-  const Error error = slot->child.Start(
-      options_.command,
-      {"VESTQ_ID=" + id, "VESTQ_QUEUE=" + Field(job, "queue"), "VESTQ_SPACE=" + Field(job, "space"),
-       "VESTQ_ATTEMPT=" + slot->attempt, "VESTQ_ATTEMPTS=" + Field(job, "attempts"),
-       "VESTQ_RECEIPT=" + receipt, "VESTQ_PRIORITY=" + Field(job, "priority")},
-      Field(job, "payload"));
+  std::vector<std::string> environment = {"VESTQ_ID=" + id,
+                                          "VESTQ_QUEUE=" + Field(job, "queue"),
+                                          "VESTQ_SPACE=" + Field(job, "space"),
+                                          "VESTQ_ATTEMPT=" + slot->attempt,
+                                          "VESTQ_ATTEMPTS=" + Field(job, "attempts"),
+                                          "VESTQ_RECEIPT=" + receipt,
+                                          "VESTQ_PRIORITY=" + Field(job, "priority")};
+  for (const auto& [name, field] :
+       {std::pair("VESTQ_TYPE=", "type"), std::pair("VESTQ_CHECKPOINT=", "checkpoint")}) {
+    const std::string value = Field(job, field);
+    // The environment holds no NUL: bytes that have one are not for a shell command.
+    if (!value.empty() && value.find('\0') == std::string::npos)
+      environment.push_back(name + value);
+  }
+  const Error error = slot->child.Start(options_.command, environment, Field(job, "payload"));
   if (!error.ok()) {
     lease_at_ms_ = NowMs() + kFullPauseMs;
     return GiveBack(id, receipt, error.text().c_str());

@@ -26,6 +26,23 @@ inline constexpr uint32_t kAttemptsDefault = 25;
 inline constexpr uint32_t kEnqueueManyMax = 1000;        // jobs of one batch, as of one LEASE
 inline constexpr uint32_t kAttemptsMax = 1'000'000'000;  // 0 is no limit
 
+inline constexpr size_t kTypeBytes = 200;                  // as a queue's name
+inline constexpr size_t kHeadersMax = 64;                  // HEADER pairs of a job
+inline constexpr size_t kHeadersBytes = size_t{16} << 10;  // all names and values together
+inline constexpr size_t kCheckpointBytes = size_t{64} << 10;
+inline constexpr size_t kResultBytes = size_t{1} << 20;
+
+// --- The application's own data ---
+inline constexpr size_t kDataKeyBytes = 1024;
+inline constexpr size_t kDataKeysMax = 1000;                // of one command
+inline constexpr size_t kDataReplyBytes = size_t{8} << 20;  // as a LEASE's
+inline constexpr uint32_t kRangeCountDefault = 100;
+inline constexpr uint32_t kRangeCountMax = 10'000;
+
+// --- Dead letters ---
+inline constexpr Duration kDeadKeepDefault = Days(180);
+inline constexpr uint64_t kDeadMaxDefault = 1'000'000;  // of a queue; the oldest is dropped
+
 // --- Spans ---
 inline constexpr Duration kLeaseDefault = Seconds(30);
 inline constexpr Duration kLeaseMin = Milliseconds(100);

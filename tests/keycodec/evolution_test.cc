@@ -205,9 +205,9 @@ TEST(CounterRows, FewerReadAsZeroAndMoreAreRefused) {
 }
 
 TEST(Flags, AnUnknownOneIsRefused) {
-  static_assert(kFlagsKnown == 0x7F);
-  EXPECT_TRUE(DecodeReadyValue(Tags({1, 0x7F, 0})).ok());
-  EXPECT_EQ(DecodeReadyValue(Tags({1, 0x80, 1, 0})).error().code(), ErrorCode::kUnsupported);
+  static_assert(kFlagsKnown == 0xFF);
+  EXPECT_TRUE(DecodeReadyValue(Tags({1, 0xFF, 1, 0})).ok());
+  EXPECT_EQ(DecodeReadyValue(Tags({1, 0x80, 2, 0})).error().code(), ErrorCode::kUnsupported);
 }
 
 TEST(Version, ANewerOneIsUnsupportedAndZeroIsDamage) {

@@ -386,6 +386,7 @@ TEST(Golden, PersistedNumbersKeepTheirValues) {
   EXPECT_EQ(int{kFlagParent}, 16);
   EXPECT_EQ(int{kFlagExpire}, 32);
   EXPECT_EQ(int{kFlagExtra}, 64);
+  EXPECT_EQ(int{kFlagCheckpoint}, 128);
   EXPECT_EQ(static_cast<int>(Counter::kReady), 0);
   EXPECT_EQ(static_cast<int>(Counter::kBytes), 5);
   EXPECT_EQ(static_cast<int>(Counter::kEnqueued), 6);

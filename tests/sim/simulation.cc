@@ -72,6 +72,8 @@ void Simulation::StartSomething() {
     started = StartOnJob(pending.get(), Op::kCancel);
   } else if (dice < 94) {
     started = StartOnJob(pending.get(), Op::kJob);
+  } else if (dice < 97) {
+    started = StartCheckpoint(pending.get());
   } else {
     started = StartHandling(pending.get());
   }
@@ -101,6 +103,7 @@ void Simulation::StartEnqueue(Pending* pending) {
                   Milliseconds(static_cast<int64_t>(random_.Below(20'000)));
     job->not_before = request->at;
   }
+  Decorate(request.get(), job.get());
   request->attempts_set = true;
   request->attempts = random_.Chance(0.3) ? 1 + static_cast<uint32_t>(random_.Below(3)) : 0;
   job->attempts_max = request->attempts;
@@ -209,7 +212,8 @@ bool Simulation::StartOnJob(Pending* pending, Op op) {
     case Op::kLease:
     case Op::kRevoke:
     case Op::kPromote:
-    case Op::kReschedule: return false;
+    case Op::kReschedule:
+    case Op::kCheckpoint: return false;
   }
   return true;
 }
@@ -239,11 +243,13 @@ void Simulation::Answered(Pending* pending) {
       if (!request.error.ok()) return Broken("ENQUEUE failed: " + request.error.ToString());
       history_ = (history_ ^ request.id.value()) * 1099511628211ull;
       ModelJob* const job = pending->job;
+      if (!job->key.empty() && !AnsweredUnique(*pending)) return;
       if (job->id != JobId(0) && job->id != request.id) return Broken("SIM-2: an id changed");
       if (job->id == JobId(0) && by_id_.count(request.id) != 0)
         return Broken("SIM-2: an id was given twice");
       job->id = request.id;
       job->acknowledged = true;
+      job->acknowledged_event = ++events_;
       Note(job, "ENQUEUE answered, attempts " + std::to_string(job->attempts_max));
       by_id_[job->id] = job;
       return;
@@ -252,6 +258,7 @@ void Simulation::Answered(Pending* pending) {
     case Op::kRevoke:
     case Op::kPromote:
     case Op::kReschedule: return AnsweredHandling(pending);
+    case Op::kCheckpoint: return AnsweredCheckpoint(pending);
     default: return AnsweredSettle(pending);
   }
 }
@@ -313,6 +320,7 @@ void Simulation::Delivered(const LeasedJob& leased, uint64_t asked_event) {
   if (world_->clock().wall_ms < job->not_before.ms() && !moved_since)
     return Broken("SIM-7: job " + id + " came early", job);
   ++job->deliveries;
+  CheckExtras(leased, job);
   Note(job, "delivered as " + leased.receipt.ToString() + ", attempt " +
                 std::to_string(leased.attempt) + ", left " +
                 std::to_string(leased.lease_left.ms()));
@@ -352,6 +360,9 @@ void Simulation::AnsweredSettle(Pending* pending) {
     if (request.state == JobState::kGone) {
       if (job->acknowledged && !job->gone && !job->maybe_gone)
         Broken("SIM-1: JOB does not know job " + id, job);
+    } else if (request.state == JobState::kDone) {
+      if (!job->gone && !job->maybe_gone)
+        Broken("SIM-1: JOB says that job " + id + " is done", job);
     } else if (request.payload != job->payload) {
       Broken("SIM-2: JOB shows another payload for job " + id, job);
     } else if (job->gone && request.state != JobState::kDead) {

@@ -13,6 +13,7 @@
 //   SIM-5  a receipt whose job was delivered again, or whose lease is over, is refused
 //   SIM-6  attempts: no job is delivered more often than its attempts allow
 //   SIM-7  not before its time: a delayed job is not delivered early
+//   SIM-9, SIM-10  checkpoints and unique keys: simulation_extras.cc
 //   SIM-8  at rest and after every crash the offline check finds nothing, and everything drains
 //
 // FAMILY-1 of engine/batch.h is checked for every batch that is written.
@@ -63,7 +64,8 @@ class Simulation {
     kJob,
     kRevoke,
     kPromote,
-    kReschedule
+    kReschedule,
+    kCheckpoint
   };
   static std::string OpName(Op op);
 
@@ -81,6 +83,14 @@ class Simulation {
   void NoteRevoked(ModelJob* job);
   // A lease claimed then may have been revoked.
   bool RevokedSince(const ModelJob& job, int64_t claimed_ms) const;
+
+  // simulation_extras.cc
+  void Decorate(EnqueueRequest* request, ModelJob* job);
+  bool AnsweredUnique(const Pending& pending);
+  bool MayBeFinished(const ModelJob& job) const;
+  bool StartCheckpoint(Pending* pending);
+  void AnsweredCheckpoint(Pending* pending);
+  void CheckExtras(const LeasedJob& leased, ModelJob* job);
 
   void Delivered(const LeasedJob& job, uint64_t asked_event);
   void CrashSomehow();

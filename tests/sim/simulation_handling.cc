@@ -7,9 +7,9 @@
 namespace vestq {
 
 std::string Simulation::OpName(Op op) {
-  static constexpr std::array<const char*, 11> kNames = {"ENQUEUE", "LEASE",   "COMPLETE",  "FAIL",
-                                                         "RELEASE", "RENEW",   "CANCEL",    "JOB",
-                                                         "REVOKE",  "PROMOTE", "RESCHEDULE"};
+  static constexpr std::array<const char*, 12> kNames = {
+      "ENQUEUE", "LEASE", "COMPLETE", "FAIL",    "RELEASE",    "RENEW",
+      "CANCEL",  "JOB",   "REVOKE",   "PROMOTE", "RESCHEDULE", "CHECKPOINT"};
   return kNames[static_cast<size_t>(op)];
 }
 

@@ -35,7 +35,12 @@ struct Simulation::ModelJob {
   int64_t revoked_boot = 0;
   int64_t moved_ms = -1;  // when a RESCHEDULE was last answered
   int64_t moved_boot = 0;
-  uint32_t busy = 0;  // requests under way for it
+  std::string type;
+  std::string key;  // UNIQUE: queue, space and key; empty: none
+  bool window = false;
+  uint64_t acknowledged_event = 0;
+  std::vector<std::string> checkpoints = {""};  // those that the next delivery may bring
+  uint32_t busy = 0;                            // requests under way for it
   std::vector<std::string> history;
 };
 

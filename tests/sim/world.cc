@@ -227,6 +227,7 @@ std::vector<std::string> World::CheckOffline() {
           for (it->Seek(""); it->Valid(); it->Next()) discipline_.Insert(family, it->key());
         }
         discipline_known_ = true;
+        last_report_ = *report;
         for (const auto& violation : report->violations) {
           out.push_back(violation.invariant + ": " + violation.text);
         }

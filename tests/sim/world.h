@@ -11,6 +11,7 @@
 #include <string>
 #include <vector>
 
+#include "engine/check.h"
 #include "engine/engine.h"
 #include "tests/sim/discipline_checker.h"
 #include "tests/sim/sim_env.h"
@@ -85,6 +86,8 @@ class World {
   std::vector<std::string> Violations();
   // The same of a store that no engine has open, after a crash.
   std::vector<std::string> CheckOffline();
+  // What the last of these checks counted.
+  const CheckReport& last_report() const { return last_report_; }
 
   Engine* engine() { return engine_.get(); }
   Core* core(uint16_t i) { return engine_->core(CoreId(i)); }
@@ -111,6 +114,7 @@ class World {
   std::unique_ptr<SimEnv> env_;
   std::unique_ptr<Engine> engine_;
   std::vector<std::string> log_;
+  CheckReport last_report_;
   DisciplineChecker discipline_;
   bool discipline_known_ = true;  // discipline_ holds the store's keys
   std::string discipline_breach_;

@@ -1,0 +1,60 @@
+// Options of queues: changing them, and what a core does when they have changed.
+#include <algorithm>
+
+#include "engine/base/check.h"
+#include "engine/core_impl.h"
+
+namespace vestq {
+
+void Core::Impl::SetQueue(QueueSetRequest* request) {
+  const Result<QueueRecord*> found = RecordOf(request->queue);
+  if (!found.ok()) return Refuse(request, found.error());
+  QueueRecord* const record = *found;
+  now_stale_ = true;  // a pause runs from now
+  const MonoTime until =
+      request->pause_for > Duration(0) ? now() + request->pause_for : MonoTime::Max();
+  const Ticket ticket = shared_->queues->Set(record, [&](QueueOptions* options) {
+    const auto apply = [](auto* option, const auto& set, const auto& unset) {
+      if (unset) option->reset();
+      if (set) *option = *set;
+    };
+    apply(&options->lease, request->set.lease, request->unset.lease);
+    apply(&options->attempts, request->set.attempts, request->unset.attempts);
+    apply(&options->backoff, request->set.backoff, request->unset.backoff);
+    apply(&options->keep, request->set.keep, request->unset.keep);
+    apply(&options->dead_keep, request->set.dead_keep, request->unset.dead_keep);
+    apply(&options->dead_max, request->set.dead_max, request->unset.dead_max);
+    if (request->pause) options->paused_until = until;
+    if (request->resume) options->paused_until.reset();
+  });
+  request->ticket = std::max(request->ticket, ticket);
+  OptionsChanged(record);
+  for (uint16_t core = 0; core < shared_->cores; ++core) {
+    if (CoreId(core) != id_) Send(CoreId(core), Message{Message::Kind::kOptions, nullptr, record});
+  }
+  Executed(request);
+}
+
+// Other cores see at once whether there is something to lease here, and who waits here looks again.
+void Core::Impl::OptionsChanged(QueueRecord* record) {
+  CoreQueue* const queue = QueueHere(record);
+  PublishHead(queue);
+  WatchPause(record);
+  ++queue->new_jobs;
+  MarkNotify(queue);
+}
+
+bool Core::Impl::Paused(const QueueRecord& record) const {
+  const int64_t until_ms = record.settings.paused_until_ms.load(std::memory_order_acquire);
+  return until_ms >= 0 && (until_ms >= limits::kKeyTimeMsMax || until_ms > now_.ms());
+}
+
+// A pause that ends by itself: its end is as if the queue were resumed then.
+void Core::Impl::WatchPause(QueueRecord* record) {
+  if (!Paused(*record)) return;
+  const int64_t until_ms = record->settings.paused_until_ms.load(std::memory_order_relaxed);
+  if (until_ms >= limits::kKeyTimeMsMax) return;
+  retries_.emplace(MonoTime(until_ms), [this, record] { OptionsChanged(record); });
+}
+
+}  // namespace vestq

@@ -1,0 +1,144 @@
+// UNIQUE: keys that one unfinished job holds at a time, and for a while after it (a window).
+//
+// The key's row stands in the rows family and says who holds it; its owner is the owner of the job's
+// lane, which the key (or the space) decides, so no other core ever writes it. UNIQUE-1: a row that
+// is live names a job that is scheduled, waiting, ready or leased and holds that key; one that is not
+// live names an open window, and a timer ends it. A dead job holds nothing.
+#include <algorithm>
+
+#include "engine/base/check.h"
+#include "engine/core_impl.h"
+#include "engine/lookup_task.h"
+#include "engine/timer_task.h"
+#include "engine/unique_task.h"
+
+namespace vestq {
+namespace {
+
+std::string RowOf(const keycodec::JobHeader& header) {
+  return keycodec::UniqueKey(header.zone.queue, header.zone.space, header.unique_key);
+}
+
+// Engine time at which the window of the header's key ends; 0: it has none.
+int64_t WindowEnd(const keycodec::JobHeader& header) {
+  if (header.unique_ms == 0) return 0;
+  return std::min(header.enqueued_ms + header.unique_ms, limits::kKeyTimeMsMax);
+}
+
+}  // namespace
+
+// Asks who holds the key, and again when that changed meanwhile; then adds the job, or names the
+// holder.
+void Core::Impl::EnqueueUnique(CoreQueue* queue, EnqueueRequest* request) {
+  const LaneId lane = LaneForJob(*request);
+  auto task = std::make_unique<UniqueTask>(
+      lane, keycodec::UniqueKey(queue->record->id, request->space, request->unique_key));
+  task->rows_mark = rows_log_.Begin();
+  task->jobs_mark = jobs_log_.Begin();
+  UniqueTask* const raw = task.get();
+  task->finish = [this, queue, request, raw](ReadTask*) {
+    const bool changed = rows_log_.Changed(raw->rows_mark, raw->row_key) ||
+                         (raw->row && jobs_log_.Changed(raw->jobs_mark, raw->row->id));
+    rows_log_.End(raw->rows_mark);
+    jobs_log_.End(raw->jobs_mark);
+    if (!raw->error.ok()) return Refuse(request, raw->error);
+    if (changed) return EnqueueUnique(queue, request);
+    FinishUnique(queue, request, raw);
+  };
+  SubmitRead(std::move(task));
+}
+
+void Core::Impl::FinishUnique(CoreQueue* queue, EnqueueRequest* request, const UniqueTask* task) {
+  now_stale_ = true;
+  JobState state = JobState::kGone;
+  if (task->row && task->row->live) {
+    state = leases_.FindById(task->row->id) != nullptr ? JobState::kLeased : task->holder->state;
+  }
+  const bool window = task->row && !task->row->live && task->row->until_ms > now().ms();
+  if (!window && state == JobState::kGone) {
+    request->error = AddJob(queue, task->lane, request);
+    return Executed(request);
+  }
+  request->added = false;
+  request->id = task->row->id;
+  request->holder_state = state;
+  Count(queue, keycodec::Counter::kDuplicates, 1);
+  if (request->unique_replace && (state == JobState::kScheduled || state == JobState::kReady))
+    ReplaceJob(queue, request, *task);
+  Executed(request);
+}
+
+// The holder takes over payload, time and priority; its id, its attempts and its other options stay.
+// A new window runs from now, an old one goes on.
+void Core::Impl::ReplaceJob(CoreQueue* queue, EnqueueRequest* request, const UniqueTask& task) {
+  Result<keycodec::JobHeader> made = MakeHeader(*queue->record, *request);
+  if (!made.ok()) {
+    request->error = made.error();
+    return;
+  }
+  const LookupTask& holder = *task.holder;
+  const keycodec::JobHeader& old = holder.record->header;
+  keycodec::JobHeader header = old;
+  header.priority = made->priority;
+  header.enqueued_ms = made->enqueued_ms;
+  header.clock = made->clock;
+  header.vests_ms = made->vests_ms;
+  const int64_t old_end = WindowEnd(old);
+  header.unique_ms =
+      made->unique_ms != 0 ? made->unique_ms : std::max<int64_t>(0, old_end - header.enqueued_ms);
+  if ((holder.flags & keycodec::kFlagExpire) == 0) {  // it has been leased once
+    header.flags &= ~uint32_t{keycodec::kFlagExpire};
+    header.expire_ms = 0;
+  } else {
+    DropExpiry(task.lane, old, holder.row ? &*holder.row : nullptr, holder.id);
+  }
+  Unplace(&holder);
+  key_.clear();
+  keycodec::AppendJobKey(task.lane, holder.id, &key_);
+  batch_.SingleDelete(Family::kJob, key_);
+  if (holder.row) DeleteRow(keycodec::JobRowKey(task.lane, holder.id));
+  Count(queue, keycodec::Counter::kBytes,
+        static_cast<int64_t>(request->payload.size()) -
+            static_cast<int64_t>(holder.record->payload.size()));
+  HoldUniqueKey(header, holder.id);
+  PutExpiry(task.lane, header, holder.id);
+  TouchJob(holder.id);
+  request->holder_state = header.vests_ms == 0 ? JobState::kReady : JobState::kScheduled;
+  PutJob(queue, task.lane, holder.id, std::move(header), request->payload, holder.attempt);
+}
+
+void Core::Impl::HoldUniqueKey(const keycodec::JobHeader& header, JobId id) {
+  value_.clear();
+  keycodec::Append(keycodec::UniqueValue{id, WindowEnd(header), true}, &value_);
+  PutRow(RowOf(header), value_);
+}
+
+// The job that holds the key is finished (`done`: its window stays), or removed or dead (the window
+// goes as well). REQUIRES: its key in the vesting family has kFlagUnique.
+void Core::Impl::FreeUniqueKey(LaneId lane, const keycodec::JobHeader& header, JobId id,
+                               bool done) {
+  const std::string row = RowOf(header);
+  const int64_t until_ms = WindowEnd(header);
+  if (!done || until_ms <= now().ms()) return DeleteRow(row);
+  value_.clear();
+  keycodec::Append(keycodec::UniqueValue{id, until_ms, false}, &value_);
+  PutRow(row, value_);
+  PutTimer(lane, keycodec::Clock::kEngine, until_ms,
+           keycodec::TimerKey(lane, keycodec::Clock::kEngine, until_ms,
+                              keycodec::TimerKind::kUniqueWindow, id),
+           row);
+}
+
+void Core::Impl::EndUniqueWindow(const TimerTask::Hit& hit) {
+  DeleteRow(hit.key);
+  if (!hit.row) return;
+  const Result<keycodec::UniqueValue> row = keycodec::DecodeUniqueValue(*hit.row);
+  if (!row.ok()) {
+    if (shared_->options.log) shared_->options.log("a unique key: " + row.error().ToString());
+    return;
+  }
+  // The key may be held by another job by now.
+  if (row->id == hit.timer.id && !row->live) DeleteRow(hit.row_key);
+}
+
+}  // namespace vestq

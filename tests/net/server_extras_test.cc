@@ -1,0 +1,143 @@
+// What a job may have beyond its payload, and options of queues, over the wire: words, replies and
+// errors.
+#include <gtest/gtest.h>
+
+#include <string>
+#include <vector>
+
+#include "tests/net/test_server.h"
+
+namespace vestq::nettest {
+namespace {
+
+class ServerExtras : public ServerTest {};
+
+#define OPEN_OR_SKIP(...) \
+  if (!Open(__VA_ARGS__)) GTEST_SKIP() << "io_uring does not work here"
+
+TEST_P(ServerExtras, TypeHeadersAndCheckpointComeWithTheLease) {
+  OPEN_OR_SKIP();
+  Client c(port());
+  const std::string id =
+      c.Call({"ENQUEUE", "q", "p", "type", "resize", "HEADER", "2", "trace", "a b", "n", ""}).text;
+  Value job = c.Call({"LEASE", "q"}).items.at(0);
+  EXPECT_EQ(job.at("type").text, "resize");
+  ASSERT_EQ(job.at("headers").items.size(), 4u);
+  EXPECT_EQ(job.at("headers").items[1].text, "a b");
+  const std::string receipt = job.at("receipt").text;
+  EXPECT_EQ(c.Text({"CHECKPOINT", receipt, "page 7", "FOR", "40s"}), ":40000");
+  EXPECT_EQ(c.Text({"RELEASE", receipt}), "OK");
+  job = c.Call({"LEASE", "q"}).items.at(0);
+  EXPECT_EQ(job.at("checkpoint").text, "page 7");
+  EXPECT_EQ(job.at("attempt").number, 1);
+  EXPECT_EQ(c.Call({"CHECKPOINT", receipt, "old"}).text,
+            "LEASELOST the lease of job " + id + " is over");
+  const Value described = c.Call({"JOB", id});
+  EXPECT_EQ(described.at("checkpoint").text, "page 7");
+  EXPECT_EQ(described.at("type").text, "resize");
+  const std::string big(64 * 1024 + 1, 'x');
+  EXPECT_EQ(c.Text({"CHECKPOINT", job.at("receipt").text, big}),
+            "-TOOBIG a checkpoint of 65537 bytes is more than 65536");
+  EXPECT_EQ(c.Text({"COMPLETE", job.at("receipt").text}), "OK");
+}
+
+TEST_P(ServerExtras, UniqueAnswersWhoHoldsTheKey) {
+  OPEN_OR_SKIP();
+  Client c(port());
+  Value first = c.Call({"ENQUEUE", "q", "p", "UNIQUE", "k", "FOR", "1h"});
+  ASSERT_EQ(first.items.size(), 3u) << first.ToString();
+  EXPECT_EQ(first.items[1].number, 1);
+  EXPECT_EQ(first.items[2].text, "new");
+  // In one write: each sees what came before it.
+  c.Send({"ENQUEUE", "q", "x", "UNIQUE", "k"});
+  c.Send({"LEASE", "q"});
+  c.Send({"ENQUEUE", "q", "x", "UNIQUE", "k", "REPLACE"});
+  Value again = c.Read();
+  EXPECT_EQ(again.items[0].text, first.items[0].text);
+  EXPECT_EQ(again.items[1].number, 0);
+  EXPECT_EQ(again.items[2].text, "ready");
+  const std::string receipt = c.Read().items.at(0).at("receipt").text;
+  EXPECT_EQ(c.Read().items[2].text, "leased");
+  EXPECT_EQ(c.Text({"COMPLETE", receipt}), "OK");
+  EXPECT_EQ(c.Call({"ENQUEUE", "q", "x", "UNIQUE", "k"}).items[2].text, "gone");
+  EXPECT_EQ(c.Call({"QUEUE", "INFO", "q"}).at("duplicates").number, 3);
+}
+
+TEST_P(ServerExtras, AResultIsKeptAndAnExpiredJobIsCounted) {
+  OPEN_OR_SKIP();
+  Client c(port());
+  const std::string id = c.Call({"ENQUEUE", "q", "p", "KEEP", "1h"}).text;
+  const std::string receipt = c.Call({"LEASE", "q"}).items.at(0).at("receipt").text;
+  EXPECT_EQ(c.Text({"COMPLETE", receipt, "RESULT", "42"}), "OK");
+  const Value done = c.Call({"JOB", id, "PAYLOAD"});
+  EXPECT_EQ(done.at("state").text, "done");
+  EXPECT_EQ(done.at("result").text, "42");
+  EXPECT_GT(done.at("kept-for").number, 3'500'000);
+  EXPECT_EQ(c.Call({"QUEUE", "INFO", "q"}).at("done").number, 1);
+  c.Call({"QUEUE", "PAUSE", "q"});
+  c.Call({"ENQUEUE", "q", "p", "EXPIRE", "1ms"});
+  int64_t lapsed = 0;
+  for (int i = 0; i < 100'000 && lapsed == 0; ++i)
+    lapsed = c.Call({"QUEUE", "INFO", "q"}).at("lapsed").number;
+  EXPECT_EQ(lapsed, 1);
+}
+
+TEST_P(ServerExtras, QueueOptionsAndPauses) {
+  OPEN_OR_SKIP();
+  Client c(port());
+  EXPECT_EQ(c.Text({"QUEUE", "SET", "q", "lease", "7s", "ATTEMPTS", "3", "backoff", "fixed:2s"}),
+            "OK");
+  Value info = c.Call({"QUEUE", "INFO", "q"});
+  EXPECT_EQ(info.at("lease").text, "7s");
+  EXPECT_EQ(info.at("attempts").number, 3);
+  EXPECT_EQ(info.at("backoff").text, "fixed:2s");
+  EXPECT_EQ(info.at("keep").text, "0");
+  EXPECT_EQ(info.at("paused").number, 0);
+  EXPECT_EQ(c.Text({"QUEUE", "SET", "q", "lease", "default"}), "OK");
+  EXPECT_EQ(c.Call({"QUEUE", "INFO", "q"}).at("lease").text, "30s");
+  EXPECT_EQ(c.Text({"QUEUE", "PAUSE", "q"}), "OK");
+  c.Call({"ENQUEUE", "q", "p"});
+  EXPECT_EQ(c.Text({"LEASE", "q"}), c.Text({"LEASE", "nothing"}));
+  EXPECT_EQ(c.Call({"QUEUE", "INFO", "q"}).at("paused").number, -1);
+  Client worker(port());
+  worker.Send({"LEASE", "q", "BLOCK", "10s"});
+  EXPECT_EQ(c.Text({"QUEUE", "RESUME", "q"}), "OK");
+  EXPECT_EQ(worker.Read().items.at(0).at("attempts").number, 3);
+}
+
+TEST_P(ServerExtras, RefusesWhatIsNotOfTheForm) {
+  OPEN_OR_SKIP();
+  Client c(port());
+  const std::string long_key(513, 'k');
+  const struct {
+    std::vector<std::string_view> args;
+    const char* reply;
+  } cases[] = {
+      {{"ENQUEUE", "q", "p", "UNIQUE", ""}, "-RANGE UNIQUE: a key of 0 bytes is outside 1 to 512"},
+      {{"ENQUEUE", "q", "p", "UNIQUE", long_key},
+       "-RANGE UNIQUE: a key of 513 bytes is outside 1 to 512"},
+      {{"ENQUEUE", "q", "p", "FOR", "1s"}, "-ERR option FOR belongs to UNIQUE, which is missing"},
+      {{"ENQUEUE", "q", "p", "REPLACE"}, "-ERR option REPLACE belongs to UNIQUE, which is missing"},
+      {{"ENQUEUE", "q", "p", "HEADER", "0"}, "-RANGE HEADER '0' is outside 1 to 64"},
+      {{"ENQUEUE", "q", "p", "HEADER", "2", "a", "b", "c"},
+       "-ERR option HEADER 2 needs 4 words, there are 3"},
+      {{"ENQUEUE", "q", "p", "TYPE", ""}, "-RANGE TYPE: a name of 0 bytes is outside 1 to 200"},
+      {{"ENQUEUE", "q", "p", "AFTER", "1", "5"},
+       "-ERR option AFTER is not supported by this version"},
+      {{"CHECKPOINT", "1.1.1"}, "-ERR wrong number of arguments for 'checkpoint' command"},
+      {{"QUEUE", "SET", "q"}, "-ERR QUEUE SET needs an option and its value"},
+      {{"QUEUE", "SET", "q", "lease", "1h", "lease", "2h"}, "-ERR option lease stands twice"},
+      {{"QUEUE", "SET", "q", "rate", "5"}, "-ERR option rate is not supported by this version"},
+      {{"QUEUE", "SET", "q", "color", "5"}, "-ERR unknown option 'color' for QUEUE SET"},
+      {{"QUEUE", "PAUSE", "q", "FOR", "0"}, "-RANGE FOR '0' is outside 1ms to 36500d"},
+      {{"QUEUE", "RESUME", "q", "now"},
+       "-ERR wrong number of arguments for 'queue|resume' command"},
+  };
+  for (const auto& test : cases) EXPECT_EQ(c.Text(test.args), test.reply);
+  EXPECT_EQ(c.Call({"QUEUE", "INFO", "q"}).text.substr(0, 8), "NOTFOUND");  // nothing was made
+}
+
+VESTQ_SERVER_TESTS(ServerExtras);
+
+}  // namespace
+}  // namespace vestq::nettest

@@ -1,0 +1,104 @@
+// The simulation's extras: types, checkpoints, unique keys, EXPIRE and KEEP.
+//
+//   SIM-9   a delivery brings the checkpoint that was acknowledged last, or one asked for since
+//   SIM-10  a unique key is given to a second job only when the first may be finished; and whom a
+//           refusal names has not been finished before it was asked, but for a window
+#include "tests/sim/simulation.h"
+#include "tests/sim/simulation_model.h"
+
+namespace vestq {
+
+void Simulation::Decorate(EnqueueRequest* request, ModelJob* job) {
+  if (random_.Chance(0.3)) {
+    request->type = "type-" + std::to_string(random_.Below(5));
+    request->headers.emplace_back("n", std::to_string(jobs_.size()));
+    job->type = request->type;
+  }
+  if (random_.Chance(0.2)) {
+    request->unique_key = "key-" + std::to_string(random_.Below(6));
+    job->key = request->queue + "/" + request->space + "/" + request->unique_key;
+    if (random_.Chance(0.3)) {
+      request->unique_window = Milliseconds(static_cast<int64_t>(1 + random_.Below(20'000)));
+      job->window = true;
+    }
+  }
+  if (random_.Chance(0.1)) {
+    request->expire = Milliseconds(static_cast<int64_t>(1 + random_.Below(10'000)));
+    job->maybe_gone = job->end_unknown = true;
+  }
+  if (random_.Chance(0.1))
+    request->keep = Milliseconds(static_cast<int64_t>(1 + random_.Below(20'000)));
+}
+
+bool Simulation::MayBeFinished(const ModelJob& job) const {
+  return !job.acknowledged || job.gone || job.maybe_gone || job.dead || job.may_be_dead;
+}
+
+// False: the key was held by another job, this one does not exist.
+bool Simulation::AnsweredUnique(const Pending& pending) {
+  const auto& request = static_cast<const EnqueueRequest&>(*pending.request);
+  if (request.added) {
+    for (const auto& other : jobs_) {
+      if (other.get() != pending.job && other->key == pending.job->key && !MayBeFinished(*other) &&
+          other->acknowledged_event < pending.asked_event) {
+        Broken("SIM-10: job " + std::to_string(request.id.value()) + " got the key of job " +
+                   std::to_string(other->id.value()),
+               other.get());
+      }
+    }
+    return true;
+  }
+  const ModelJob* const holder = Find(request.id);
+  if (holder != nullptr && holder->gone && holder->gone_event < pending.asked_event &&
+      !holder->window) {
+    Broken("SIM-10: a finished job holds the key " + pending.job->key, holder);
+  }
+  pending.job->key.clear();
+  return false;
+}
+
+bool Simulation::StartCheckpoint(Pending* pending) {
+  ModelJob* const job = RandomLeased();
+  if (job == nullptr) return false;
+  auto request = std::make_unique<CheckpointRequest>();
+  request->receipt = job->receipt;
+  request->checkpoint = random_.Chance(0.1) ? "" : "checkpoint " + std::to_string(events_);
+  request->lease = random_.Chance(0.5)
+                       ? Duration(0)
+                       : Milliseconds(static_cast<int64_t>(200 + random_.Below(20'000)));
+  job->checkpoints.push_back(request->checkpoint);
+  job->lease_until_ms = 0;  // as with RENEW
+  pending->op = Op::kCheckpoint;
+  pending->job = job;
+  pending->receipt = job->receipt;
+  pending->request = std::move(request);
+  ++job->busy;
+  Note(job, "CHECKPOINT asked: " + job->checkpoints.back());
+  return true;
+}
+
+void Simulation::AnsweredCheckpoint(Pending* pending) {
+  ModelJob* const job = pending->job;
+  --job->busy;
+  const auto& request = static_cast<const CheckpointRequest&>(*pending->request);
+  Note(job, "CHECKPOINT answered " + std::string(ErrorCodeName(request.error.code())));
+  const bool newer = job->receipt != pending->receipt;
+  if (request.error.code() == ErrorCode::kLeaseLost) {
+    if (!newer) job->has_lease = false;
+    return;
+  }
+  if (!request.error.ok()) return Broken("CHECKPOINT failed: " + request.error.ToString(), job);
+  if (job->gone) return Broken("SIM-4: CHECKPOINT of a job that is done", job);
+  if (newer) return;  // what the later delivery brought has told it
+  job->checkpoints = {request.checkpoint};
+}
+
+void Simulation::CheckExtras(const LeasedJob& leased, ModelJob* job) {
+  if (leased.type != job->type) return Broken("SIM-2: a job has another type", job);
+  bool known = false;
+  for (const std::string& checkpoint : job->checkpoints) known |= checkpoint == leased.checkpoint;
+  if (!known) return Broken("SIM-9: the checkpoint is \"" + leased.checkpoint + "\"", job);
+  job->checkpoints = {leased.checkpoint};  // one asked for by the holder before comes no more
+}
+
+}  // namespace vestq
