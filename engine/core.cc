@@ -6,6 +6,7 @@
 #include "engine/base/check.h"
 #include "engine/core_impl.h"
 #include "engine/jobs_part.h"
+#include "engine/kv_request.h"
 
 namespace vestq {
 namespace {
@@ -78,7 +79,13 @@ CoreId Core::Impl::Target(const EngineShared& shared, const Request& request, Co
     case RequestKind::kWorkers:
     case RequestKind::kPeek:
     case RequestKind::kQueueSet:
+    case RequestKind::kDataGet:
+    case RequestKind::kDataRange:
     case RequestKind::kLease: return self;
+    case RequestKind::kDataSet:
+      return OwnerOfData(shared, static_cast<const DataSetRequest&>(request).key);
+    case RequestKind::kDataDelete:
+      return OwnerOfData(shared, static_cast<const DataDeleteRequest&>(request).keys.front());
     case RequestKind::kRenew: return owner(static_cast<const RenewRequest&>(request).receipt.id);
     case RequestKind::kComplete:
       return owner(static_cast<const CompleteRequest&>(request).receipt.id);
@@ -102,6 +109,8 @@ bool Core::Impl::Exclusive(const Request& request) {
   switch (request.kind) {
     case RequestKind::kEnqueue:
       return !static_cast<const EnqueueRequest&>(request).unique_key.empty();
+    case RequestKind::kDataSet:
+      return static_cast<const DataSetRequest&>(request).when != DataSetRequest::When::kAlways;
     case RequestKind::kEnqueueMany:
     case RequestKind::kRenew:
     case RequestKind::kComplete: return false;
@@ -113,6 +122,9 @@ bool Core::Impl::Exclusive(const Request& request) {
     case RequestKind::kRevoke:
     case RequestKind::kPromote:
     case RequestKind::kReschedule:
+    case RequestKind::kDataDelete:
+    case RequestKind::kDataGet:
+    case RequestKind::kDataRange:
     case RequestKind::kCheckpoint:
     case RequestKind::kQueueSet:
     case RequestKind::kWorkers:
@@ -208,6 +220,10 @@ void Core::Impl::Execute(Request* request) {
     case RequestKind::kRevoke: Revoke(static_cast<RevokeRequest*>(request)); return;
     case RequestKind::kPromote: Promote(static_cast<PromoteRequest*>(request)); return;
     case RequestKind::kReschedule: Reschedule(static_cast<RescheduleRequest*>(request)); return;
+    case RequestKind::kDataSet: SetData(static_cast<DataSetRequest*>(request)); return;
+    case RequestKind::kDataDelete: DeleteData(static_cast<DataDeleteRequest*>(request)); return;
+    case RequestKind::kDataGet: GetData(static_cast<DataGetRequest*>(request)); return;
+    case RequestKind::kDataRange: RangeData(static_cast<DataRangeRequest*>(request)); return;
     case RequestKind::kQueueSet: SetQueue(static_cast<QueueSetRequest*>(request)); return;
     case RequestKind::kCheckpoint:
       Checkpoint(static_cast<CheckpointRequest*>(request), nullptr);

@@ -8,6 +8,7 @@
 #include <functional>
 #include <map>
 #include <memory>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <unordered_map>
@@ -34,6 +35,11 @@ class LookupTask;
 struct JobsPart;
 class RefillTask;
 class UniqueTask;
+class KvGetTask;
+struct DataSetRequest;
+struct DataDeleteRequest;
+struct DataGetRequest;
+struct DataRangeRequest;
 class FetchTask;
 class DiscoveryTask;
 class DueTask;
@@ -160,6 +166,15 @@ class Core::Impl {
   void AlignTags(CoreQueue* queue);
   void CatchUp(CoreQueue* queue);
   void MarkNotify(CoreQueue* queue);
+
+  // core_kv.cc
+  static CoreId OwnerOfData(const EngineShared& shared, std::string_view key);
+  void ReadData(std::vector<std::string> keys, std::function<void(KvGetTask*)> then);
+  void PutData(const std::string& key, const std::string& value);
+  void SetData(DataSetRequest* request);
+  void DeleteData(DataDeleteRequest* request);
+  void GetData(DataGetRequest* request);
+  void RangeData(DataRangeRequest* request);
 
   // core_options.cc
   void SetQueue(QueueSetRequest* request);
@@ -367,6 +382,7 @@ class Core::Impl {
   // What was changed while reads are under way that found it.
   ChangeLog<JobId> jobs_log_;
   ChangeLog<std::string> rows_log_;
+  ChangeLog<std::string, std::optional<std::string>> data_log_;  // and what is there now
   std::vector<std::unique_ptr<ReadTask>> results_;
   std::vector<std::unique_ptr<ReadTask>> reads_;  // of this turn, submitted behind its batch
 };

@@ -41,6 +41,10 @@ enum class RequestKind : uint8_t {
   kJobsPart,  // the engine's own: engine/jobs_part.h
   kCheckpoint,
   kQueueSet,
+  kDataSet,
+  kDataDelete,
+  kDataGet,
+  kDataRange,
 };
 
 // What a worker holds: proves the claim `fence` of job `id`. Void once the lease is over (LEASE-2).

@@ -65,6 +65,13 @@ void Workers(Session& session, Args args);
 void Revoke(Session& session, Args args);
 void Promote(Session& session, Args args);
 void Reschedule(Session& session, Args args);
+// command_kv.cc
+void SetData(Session& session, Args args);
+void GetData(Session& session, Args args);
+void GetManyData(Session& session, Args args);
+void CountData(Session& session, Args args);
+void DeleteData(Session& session, Args args);
+void RangeData(Session& session, Args args);
 // command_queues.cc
 void Queues(Session& session, Args args);
 void Queue(Session& session, Args args);

@@ -175,6 +175,10 @@ void WriteReply(const Slot& slot, RespWriter* w) {
     case RequestKind::kQueueSet: return w->Simple("OK");
     case RequestKind::kLease: return WriteLease(slot, static_cast<const LeaseRequest&>(request), w);
     case RequestKind::kRenew: return w->Int(static_cast<const RenewRequest&>(request).left.ms());
+    case RequestKind::kDataSet:
+    case RequestKind::kDataDelete:
+    case RequestKind::kDataGet:
+    case RequestKind::kDataRange: return WriteData(request, w);
     case RequestKind::kEnqueueMany:
     case RequestKind::kWorkers:
     case RequestKind::kPeek: return WriteHandling(request, w);
@@ -217,7 +221,7 @@ size_t ReplyBytes(const Slot& slot) {
            job->type.size() + HeaderBytes(job->headers) + job->checkpoint.size() +
            job->result.size();
   }
-  return 64;
+  return DataBytes(*slot.request);
 }
 
 }  // namespace vestq

@@ -16,6 +16,8 @@ size_t ReplyBytes(const Slot& slot);
 void WriteJob(const JobRequest& job, bool with_id, RespWriter* writer);
 // The same for the requests of engine/handling_request.h (replies_handling.cc). HandlingBytes: 0 for
 // others.
+void WriteData(const Request& request, RespWriter* writer);  // engine/kv_request.h
+size_t DataBytes(const Request& request);
 void WriteHandling(const Request& request, RespWriter* writer);
 size_t HandlingBytes(const Request& request);
 

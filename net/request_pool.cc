@@ -153,6 +153,10 @@ void RequestPool::Put(Request* request) {
     case RequestKind::kReschedule:
     case RequestKind::kCheckpoint:
     case RequestKind::kQueueSet:
+    case RequestKind::kDataSet:
+    case RequestKind::kDataDelete:
+    case RequestKind::kDataGet:
+    case RequestKind::kDataRange:
     case RequestKind::kEnqueueMany:
     case RequestKind::kWorkers:
     case RequestKind::kPeek: delete request; return;

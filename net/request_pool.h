@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "engine/handling_request.h"
+#include "engine/kv_request.h"
 #include "engine/request.h"
 
 namespace vestq {
@@ -44,7 +45,8 @@ struct Slot {
 
 // Its reply carries payloads.
 inline bool IsHeavy(const Request& request) {
-  return request.kind == RequestKind::kLease ||
+  return request.kind == RequestKind::kLease || request.kind == RequestKind::kDataGet ||
+         request.kind == RequestKind::kDataRange ||
          (request.kind == RequestKind::kPeek &&
           static_cast<const PeekRequest&>(request).want_payload) ||
          (request.kind == RequestKind::kJob &&

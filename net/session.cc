@@ -240,6 +240,10 @@ size_t Session::Charge(const Request& request) const {
     case RequestKind::kWorkers:
     case RequestKind::kJobsPart:
     case RequestKind::kQueueSet: return 0;
+    case RequestKind::kDataSet: return static_cast<const DataSetRequest&>(request).value.size();
+    case RequestKind::kDataDelete: return limits::kDataKeyBytes;
+    case RequestKind::kDataGet:
+    case RequestKind::kDataRange: return limits::kDataReplyBytes;
     case RequestKind::kCheckpoint:
       return static_cast<const CheckpointRequest&>(request).checkpoint.size();
   }

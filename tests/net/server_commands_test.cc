@@ -50,7 +50,7 @@ TEST_P(ServerCommands, AnswerAsRedisDoes) {
       {{"CLIENT", "NO-TOUCH", "off"}, "OK"},
       {{"CLIENT", "TRACKING", "ON"}, "-ERR unknown subcommand 'TRACKING'. Try CLIENT HELP."},
       {{"CLIENT", "KILL", "1.2.3.4:5"}, "-ERR No such client"},
-      {{"GET", "a"}, "-ERR unknown command 'GET', with args beginning with: 'a' "},
+      {{"INCR", "a"}, "-ERR unknown command 'INCR', with args beginning with: 'a' "},
       {{"ENQUEUE", "q"}, "-ERR wrong number of arguments for 'enqueue' command"},
       {{"ENQUEUE", "q", "x", "WAIT", "1s"}, "-ERR option WAIT is not supported by this version"},
       {{"ENQUEUE", "q", "x", "COLOUR", "red"}, "-ERR unknown option 'COLOUR' for ENQUEUE"},
