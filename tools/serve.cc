@@ -10,12 +10,10 @@
 
 #include <CLI/CLI.hpp>
 #include <algorithm>
-#include <cerrno>
 #include <charconv>
 #include <csignal>
 #include <cstdint>
 #include <cstdio>
-#include <cstring>
 #include <memory>
 #include <string>
 #include <string_view>
@@ -38,9 +36,6 @@ namespace {
 constexpr suseconds_t kCloseMicroseconds = 850'000;
 // Of it, for what is under way to be answered.
 constexpr Duration kAnswerGrace = Milliseconds(300);
-// How long a port may still belong to a daemon that was killed: a second.
-constexpr int kProbeTries = 50;
-constexpr int kProbePauseMs = 20;
 // Of --max-leased: far more leases than memory has room for.
 constexpr uint64_t kMaxLeasedMost = 1'000'000'000;
 
@@ -97,6 +92,12 @@ Error ParseEngine(const Options& options, EngineOptions* engine) {
     return Error(ErrorCode::kRange, "--memory must be at least " + FormatSize(limits::kMemoryMin));
   }
   engine->memory = *memory;
+  const auto pages = static_cast<uint64_t>(std::max(0L, ::sysconf(_SC_PHYS_PAGES)));
+  const uint64_t machine = pages * static_cast<uint64_t>(::sysconf(_SC_PAGESIZE));
+  if (pages > 0 && *memory > machine) {
+    spdlog::warn("--memory {} is more than this machine has, {}", FormatSize(*memory),
+                 FormatSize(machine));
+  }
   if (Error error = ParseDurability(options.durability, engine); !error.ok()) {
     return Error(error.code(), "--durability: " + error.text());
   }
@@ -149,19 +150,13 @@ uint16_t UsableCores() {
 }
 
 // Listens for a moment, so that an address that cannot be had is told before a data directory is
-// made or opened. A port in use is asked for again for a while: the kernel closes the sockets of a
-// killed daemon's io_uring only some time after the process is gone, and a supervisor is quicker.
+// made or opened. ListenOn asks again for a second while a port is in use: the kernel closes the sockets
+// of a killed daemon's io_uring only some time after the process is gone, and a supervisor is quicker.
 Error ProbeAddress(const std::string& address) {
-  for (int tries = kProbeTries;; --tries) {
-    const Result<BoundSocket> bound = ListenOn(address);
-    if (bound.ok()) {
-      ::close(bound->fd);
-      return Error::Ok();
-    }
-    const bool in_use = bound.error().text().find(std::strerror(EADDRINUSE)) != std::string::npos;
-    if (!in_use || tries == 0) return bound.error();
-    ::poll(nullptr, 0, kProbePauseMs);
-  }
+  const Result<BoundSocket> bound = ListenOn(address);
+  if (!bound.ok()) return bound.error();
+  ::close(bound->fd);
+  return Error::Ok();
 }
 
 Result<std::unique_ptr<Engine>> OpenEngine(const Options& options, EngineOptions engine) {
