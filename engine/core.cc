@@ -81,6 +81,7 @@ CoreId Core::Impl::Target(const EngineShared& shared, const Request& request, Co
     case RequestKind::kQueueSet:
     case RequestKind::kDataGet:
     case RequestKind::kDataRange:
+    case RequestKind::kRedrive:
     case RequestKind::kLease: return self;
     case RequestKind::kDataSet:
       return OwnerOfData(shared, static_cast<const DataSetRequest&>(request).key);
@@ -129,6 +130,7 @@ bool Core::Impl::Exclusive(const Request& request) {
     case RequestKind::kQueueSet:
     case RequestKind::kWorkers:
     case RequestKind::kPeek:
+    case RequestKind::kRedrive:
     case RequestKind::kJobsPart: return true;
   }
   return true;
@@ -216,6 +218,7 @@ void Core::Impl::Execute(Request* request) {
     case RequestKind::kEnqueueMany: EnqueueMany(static_cast<EnqueueManyRequest*>(request)); return;
     case RequestKind::kWorkers: Workers(static_cast<WorkersRequest*>(request)); return;
     case RequestKind::kPeek: Peek(static_cast<PeekRequest*>(request)); return;
+    case RequestKind::kRedrive: Redrive(static_cast<RedriveRequest*>(request)); return;
     case RequestKind::kJobsPart: DoPart(static_cast<JobsPart*>(request)); return;
     case RequestKind::kRevoke: Revoke(static_cast<RevokeRequest*>(request)); return;
     case RequestKind::kPromote: Promote(static_cast<PromoteRequest*>(request)); return;

@@ -78,34 +78,12 @@ void Core::Impl::Unplace(const LookupTask* task) {
 
 void Core::Impl::PlaceAnew(const LookupTask* task, keycodec::Clock clock, int64_t time_ms,
                            uint32_t priority) {
-  const keycodec::JobHeader& header = task->record->header;
-  const keycodec::Zone& zone = header.zone;
-  CoreQueue* const queue = QueueById(zone.queue);
-  const uint32_t flags = task->flags | keycodec::kFlagJobRow;
   keycodec::JobRow row = task->row ? *task->row : keycodec::JobRow();
-  row.place = keycodec::Place::kVesting;
-  row.key.clear();
   row.attempt = task->attempt;
   row.priority = priority;
-  if (time_ms == 0) {
-    const int64_t ready_ms = zone.order == keycodec::Order::kTime ? now().ms() : header.enqueued_ms;
-    const keycodec::ReadyRank rank{priority, ready_ms, task->id};
-    keycodec::AppendReadyKey(task->lane, zone.queue, zone.incarnation, zone.order, zone.space, rank,
-                             &row.key);
-    PutReady(queue, task->lane, zone.space, zone.incarnation, zone.order, rank,
-             {flags, task->attempt}, nullptr);
-  } else {
-    keycodec::AppendScheduledKey(task->lane, clock, time_ms, task->id, &row.key);
-    keycodec::ScheduledValue value;
-    value.flags = flags;
-    value.attempt = task->attempt;
-    value.zone = zone;
-    value.priority = priority;
-    value.enqueued_ms = header.enqueued_ms;
-    PutScheduled(queue, task->lane, clock, time_ms, task->id, value);
-  }
   if ((task->flags & keycodec::kFlagExpire) != 0) {
     // EXPIRE counts from the first vesting, which is another now.
+    const keycodec::JobHeader& header = task->record->header;
     DropExpiry(task->lane, header, task->row ? &*task->row : nullptr, task->id);
     row.expires_clock = time_ms == 0 ? keycodec::Clock::kEngine : clock;
     row.expires_ms =
@@ -114,9 +92,38 @@ void Core::Impl::PlaceAnew(const LookupTask* task, keycodec::Clock clock, int64_
                                                  keycodec::TimerKind::kExpire, task->id);
     PutTimer(task->lane, row.expires_clock, row.expires_ms, timer, {});
   }
+  PlaceJob(task->lane, task->id, task->record->header, task->flags, std::move(row), clock, time_ms);
+}
+
+// A job of this core gets a key, at time_ms by `clock` or ready (0), and a job row, which has its
+// attempt and priority already, that names it.
+void Core::Impl::PlaceJob(LaneId lane, JobId id, const keycodec::JobHeader& header, uint32_t flags,
+                          keycodec::JobRow row, keycodec::Clock clock, int64_t time_ms) {
+  const keycodec::Zone& zone = header.zone;
+  CoreQueue* const queue = QueueById(zone.queue);
+  flags |= keycodec::kFlagJobRow;
+  row.place = keycodec::Place::kVesting;
+  row.key.clear();
+  if (time_ms == 0) {
+    const int64_t ready_ms = zone.order == keycodec::Order::kTime ? now().ms() : header.enqueued_ms;
+    const keycodec::ReadyRank rank{row.priority, ready_ms, id};
+    keycodec::AppendReadyKey(lane, zone.queue, zone.incarnation, zone.order, zone.space, rank,
+                             &row.key);
+    PutReady(queue, lane, zone.space, zone.incarnation, zone.order, rank, {flags, row.attempt},
+             nullptr);
+  } else {
+    keycodec::AppendScheduledKey(lane, clock, time_ms, id, &row.key);
+    keycodec::ScheduledValue value;
+    value.flags = flags;
+    value.attempt = row.attempt;
+    value.zone = zone;
+    value.priority = row.priority;
+    value.enqueued_ms = header.enqueued_ms;
+    PutScheduled(queue, lane, clock, time_ms, id, value);
+  }
   value_.clear();
   keycodec::Append(row, &value_);
-  PutRow(keycodec::JobRowKey(task->lane, task->id), value_);
+  PutRow(keycodec::JobRowKey(lane, id), value_);
 }
 
 // --- PROMOTE ---

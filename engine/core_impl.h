@@ -32,6 +32,7 @@ namespace vestq {
 
 struct SpaceState;
 class LookupTask;
+class RedriveTask;
 struct JobsPart;
 class RefillTask;
 class UniqueTask;
@@ -290,17 +291,30 @@ class Core::Impl {
 
   // core_peek.cc
   struct Walk;
-  void WalkJobs(std::vector<JobId> ids, size_t window,
-                std::function<bool(size_t i, const LookupTask* task)> each,
+  using WalkStep = std::function<void(bool go_on)>;
+  void WalkJobs(size_t items, size_t window, std::function<void(size_t i, WalkStep then)> one,
                 std::function<void()> finished);
   void WalkOn(const std::shared_ptr<Walk>& walk);
   void DoPart(JobsPart* part);
   void DescribePart(JobsPart* part);
+  bool DescribeOne(JobsPart* part, size_t i, uint64_t* bytes, const LookupTask* task);
   void Peek(PeekRequest* request);
   Error StartPeek(PeekRequest* request);
   void PeekLeases(PeekRequest* request);
   void DescribePage(PeekRequest* request);
   void FinishPeek(PeekRequest* request);
+
+  // core_redrive.cc
+  void Redrive(RedriveRequest* request);
+  void RedriveSlice(RedriveRequest* request, std::string from);
+  void RedriveParts(RedriveRequest* request, const std::vector<JobId>& ids, std::string next);
+  void RedriveFinished(RedriveRequest* request, std::string next);
+  void RedrivePart(JobsPart* part);
+  void LookForRedrive(JobsPart* part, size_t i, WalkStep then);
+  Error RedriveOne(JobsPart* part, size_t i, const RedriveTask& task);
+  Error RedriveFound(const JobsPart& part, int64_t vest_ms, const LookupTask* task);
+  Error HandOver(const JobsPart& part, LaneId lane, int64_t vest_ms, const LookupTask* task);
+  void NotePart(JobsPart* part);
 
   // core_handling.cc
   void Revoke(RevokeRequest* request);
@@ -312,6 +326,8 @@ class Core::Impl {
   void Unplace(const LookupTask* task);
   // It stands anew: by `clock` at `time_ms`, or ready (time_ms 0). A job row tells where.
   void PlaceAnew(const LookupTask* task, keycodec::Clock clock, int64_t time_ms, uint32_t priority);
+  void PlaceJob(LaneId lane, JobId id, const keycodec::JobHeader& header, uint32_t flags,
+                keycodec::JobRow row, keycodec::Clock clock, int64_t time_ms);
   static Error NotMovable(JobId id, JobState state);
 
   // core_vesting.cc
@@ -383,6 +399,8 @@ class Core::Impl {
   ChangeLog<JobId> jobs_log_;
   ChangeLog<std::string> rows_log_;
   ChangeLog<std::string, std::optional<std::string>> data_log_;  // and what is there now
+  // Words to other cores that nobody else keeps (engine/jobs_part.h), until they are back.
+  std::map<Request*, std::unique_ptr<Request>> notes_;
   std::vector<std::unique_ptr<ReadTask>> results_;
   std::vector<std::unique_ptr<ReadTask>> reads_;  // of this turn, submitted behind its batch
 };

@@ -19,36 +19,38 @@ constexpr uint32_t kLeasesAPage = 64 * 4096;  // for one page
 constexpr size_t kLookups = 4;
 }  // namespace
 
-// --- At the owner: lookups of many jobs, a few at a time ---
+// --- At the owner: work on many jobs, a few at a time ---
 
 struct Core::Impl::Walk {
-  std::vector<JobId> ids;
-  size_t window = kLookups;
-  std::function<bool(size_t i, const LookupTask* task)> each;  // false: enough
+  size_t items = 0;
+  size_t window = 0;
+  std::function<void(size_t i, WalkStep then)> one;
   std::function<void()> finished;
   size_t next = 0;
   size_t running = 0;
   bool enough = false;
 };
 
-void Core::Impl::WalkJobs(std::vector<JobId> ids, size_t window,
-                          std::function<bool(size_t, const LookupTask*)> each,
+// Calls one(i, then) for each i < items, at most `window` of them under way; each calls `then`, in a
+// later turn, with whether to go on. Calls `finished` when none is under way any more.
+void Core::Impl::WalkJobs(size_t items, size_t window,
+                          std::function<void(size_t i, WalkStep then)> one,
                           std::function<void()> finished) {
   auto walk = std::make_shared<Walk>();
-  walk->ids = std::move(ids);
+  walk->items = items;
   walk->window = window;
-  walk->each = std::move(each);
+  walk->one = std::move(one);
   walk->finished = std::move(finished);
   WalkOn(walk);
 }
 
 void Core::Impl::WalkOn(const std::shared_ptr<Walk>& walk) {
-  while (!walk->enough && walk->next < walk->ids.size() && walk->running < walk->window) {
+  while (!walk->enough && walk->next < walk->items && walk->running < walk->window) {
     const size_t i = walk->next++;
     ++walk->running;
-    Lookup(walk->ids[i], [this, walk, i](const LookupTask* task) {
+    walk->one(i, [this, walk](bool go_on) {
       --walk->running;
-      if (!walk->enough && !walk->each(i, task)) walk->enough = true;
+      walk->enough |= !go_on;
       WalkOn(walk);
     });
   }
@@ -58,6 +60,8 @@ void Core::Impl::WalkOn(const std::shared_ptr<Walk>& walk) {
 void Core::Impl::DoPart(JobsPart* part) {
   switch (part->work) {
     case JobsPart::Work::kDescribe: return DescribePart(part);
+    case JobsPart::Work::kRedrive: return RedrivePart(part);
+    case JobsPart::Work::kNote: return NotePart(part);
   }
 }
 
@@ -66,23 +70,30 @@ void Core::Impl::DescribePart(JobsPart* part) {
   part->jobs.resize(part->ids.size());
   auto bytes = std::make_shared<uint64_t>(0);
   WalkJobs(
-      part->ids, part->want_payload ? 1 : kLookups,
-      [this, part, bytes](size_t i, const LookupTask* task) {
-        if (!task->error.ok()) {
-          part->error = task->error;
-          return false;
-        }
-        auto job = std::make_unique<JobRequest>();
-        job->id = task->id;
-        job->want_payload = part->want_payload;
-        DescribeFound(job.get(), task);
-        const uint64_t size = job->payload.size();
-        if (*bytes > 0 && *bytes + size > part->max_bytes) return false;
-        *bytes += size;
-        part->jobs[i] = std::move(job);
-        return true;
+      part->ids.size(), part->want_payload ? 1 : kLookups,
+      [this, part, bytes](size_t i, WalkStep then) {
+        Lookup(part->ids[i], [this, part, bytes, i, then](const LookupTask* task) {
+          then(DescribeOne(part, i, bytes.get(), task));
+        });
       },
       [this, part] { Executed(part); });
+}
+
+// False: that was enough.
+bool Core::Impl::DescribeOne(JobsPart* part, size_t i, uint64_t* bytes, const LookupTask* task) {
+  if (!task->error.ok()) {
+    part->error = task->error;
+    return false;
+  }
+  auto job = std::make_unique<JobRequest>();
+  job->id = task->id;
+  job->want_payload = part->want_payload;
+  DescribeFound(job.get(), task);
+  const uint64_t size = job->payload.size();
+  if (*bytes > 0 && *bytes + size > part->max_bytes) return false;
+  *bytes += size;
+  part->jobs[i] = std::move(job);
+  return true;
 }
 
 // --- At the origin ---

@@ -72,4 +72,24 @@ struct PeekRequest : Request {
   uint32_t places = 0;  // of lease tables looked at for this page
 };
 
+// REDRIVE: dead letters live again, their attempts anew. Outputs: redriven, how many were taken out of
+// the dead letters; also after an error, which may come between slices. Errors: kNotFound (no such
+// queue; with `id` no such job in it), kBusy (`id` is not dead), kFull (ids used up).
+struct RedriveRequest : Request {
+  RedriveRequest() : Request(RequestKind::kRedrive) {}
+  std::string queue;
+  JobId id;            // this one; 0: the oldest
+  uint64_t count = 0;  // at most so many of those that are dead now; 0: all of them
+  std::string to;      // the queue to go to; empty: the same
+  uint32_t rate = 0;   // the k-th vests k/rate seconds from now; 0: all at once
+
+  uint64_t redriven = 0;
+
+  // The engine's.
+  uint64_t taken = 0;  // handed to their owners
+  MonoTime from;       // when it began
+  std::vector<std::unique_ptr<Request>> parts;
+  size_t parts_running = 0;
+};
+
 }  // namespace vestq

@@ -12,6 +12,8 @@
 
 namespace vestq {
 
+struct QueueRecord;
+
 struct JobsPart : Request {
   JobsPart() : Request(RequestKind::kJobsPart) {
     done = [](Request* request, void*) {
@@ -21,7 +23,11 @@ struct JobsPart : Request {
     };
   }
 
-  enum class Work : uint8_t { kDescribe };
+  enum class Work : uint8_t {
+    kDescribe,
+    kRedrive,
+    kNote,  // a job has been put into SCHEDULED of `note_lane`: look there
+  };
   Work work = Work::kDescribe;
   CoreId owner;
   std::vector<JobId> ids;          // all of lanes of `owner`
@@ -31,6 +37,17 @@ struct JobsPart : Request {
   bool want_payload = false;
   uint64_t max_bytes = 0;  // of payloads; at least one job is described
   std::vector<std::unique_ptr<JobRequest>> jobs;
+
+  // kRedrive. Outputs: redriven; with one id also why not (error).
+  QueueRecord* from_queue = nullptr;
+  QueueRecord* to_queue = nullptr;
+  std::vector<int64_t> vest_ms;  // of each; 0: at once
+  bool explain = false;
+  uint64_t redriven = 0;
+
+  // kNote.
+  LaneId note_lane;
+  int64_t note_ms = 0;
 };
 
 }  // namespace vestq

@@ -45,8 +45,9 @@ Result<std::optional<JobId>> PeekTask::Match(std::string_view key, std::string_v
 }
 
 Error PeekTask::Scan(const Store& store, Family family, const std::string& lower,
-                     const std::string& upper, bool* stop) {
+                     const std::string& all, bool* stop) {
   const std::string& start = from > lower ? from : lower;
+  const std::string& upper = until.empty() || (!all.empty() && all < until) ? all : until;
   if (!upper.empty() && start >= upper) return Error::Ok();
   auto it = store.NewIterator(family, start, upper);
   for (it->Seek(start); it->Valid(); it->Next()) {

@@ -28,7 +28,8 @@ class PeekTask : public ReadTask {
   bool one_space = false;
   std::optional<LaneId> only_lane;  // of a space that has one
   uint16_t lanes = 0;
-  std::string from;  // the first key that counts; empty: from the start
+  std::string from;   // the first key that counts; empty: from the start
+  std::string until;  // the first key that does not; empty: to the end
   size_t max_jobs = 0;
   size_t max_keys = 0;  // looked at, whether they match or not
 

@@ -38,6 +38,7 @@ enum class RequestKind : uint8_t {
   kEnqueueMany,
   kWorkers,
   kPeek,
+  kRedrive,
   kJobsPart,  // the engine's own: engine/jobs_part.h
   kCheckpoint,
   kQueueSet,

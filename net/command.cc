@@ -31,6 +31,8 @@ constexpr std::array kCommands = {
     CommandSpec{"JOB", -2, kCommandJob, "jobs", "Describes a job.", handlers::Job},
     CommandSpec{"PEEK", -2, kCommandJob, "jobs", "Lists a queue's jobs in one state, in pages.",
                 handlers::Peek},
+    CommandSpec{"REDRIVE", -3, kJobWrite, "jobs", "Makes dead letters jobs again.",
+                handlers::Redrive},
     CommandSpec{"REVOKE", 2, kJobWrite, "jobs", "Ends a job's lease as its expiry would.",
                 handlers::Revoke},
     CommandSpec{"PROMOTE", 2, kJobWrite, "jobs", "Makes a scheduled job ready now.",

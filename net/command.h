@@ -62,6 +62,7 @@ void Job(Session& session, Args args);
 // command_handling.cc
 void Peek(Session& session, Args args);
 void Workers(Session& session, Args args);
+void Redrive(Session& session, Args args);
 void Revoke(Session& session, Args args);
 void Promote(Session& session, Args args);
 void Reschedule(Session& session, Args args);

@@ -97,6 +97,54 @@ Error FillPeek(Args args, PeekRequest* r) {
   return options.error();
 }
 
+namespace redrive_options {
+enum : size_t { kId, kCount, kAll, kTo, kRate };
+constexpr OptionSpec kSpecs[] = {{"ID", true, true, 1u << kCount | 1u << kAll},
+                                 {"COUNT", true, true, 1u << kId | 1u << kAll},
+                                 {"ALL", false, true, 1u << kId | 1u << kCount},
+                                 {"TO"},
+                                 {"RATE"}};
+}  // namespace redrive_options
+
+// "100/s".
+Result<uint32_t> ParseRate(std::string_view text) {
+  if (!text.ends_with("/s") && !text.ends_with("/S")) {
+    return Error(ErrorCode::kSyntax,
+                 "RATE " + words::Quote(text) + ": jobs a second are expected, as in 100/s");
+  }
+  const auto rate =
+      words::ParseNumber("RATE", text.substr(0, text.size() - 2), 1, limits::kRedriveRateMax);
+  if (!rate.ok()) return rate.error();
+  return static_cast<uint32_t>(*rate);
+}
+
+Error FillRedrive(Args args, RedriveRequest* r) {
+  using namespace redrive_options;
+  VESTQ_RETURN_IF_ERROR(words::CheckQueue(args[1]));
+  r->queue.assign(args[1]);
+  OptionReader options("REDRIVE", kSpecs, args.subspan(2));
+  while (options.Next()) {
+    switch (options.option()) {
+      case kId: VESTQ_WORD(r->id, ParseJobId(options.value()), JobId); break;
+      case kCount:
+        VESTQ_WORD(r->count, words::ParseNumber("COUNT", options.value(), 1, limits::kJobIdMax),
+                   uint64_t);
+        break;
+      case kTo:
+        VESTQ_RETURN_IF_ERROR(words::CheckQueue(options.value()));
+        r->to.assign(options.value());
+        break;
+      case kRate: VESTQ_WORD(r->rate, ParseRate(options.value()), uint32_t); break;
+      default: break;
+    }
+  }
+  if (!options.error().ok()) return options.error();
+  if (!options.seen(kId) && !options.seen(kCount) && !options.seen(kAll)) {
+    return Error(ErrorCode::kSyntax, "REDRIVE needs ID id, COUNT n or ALL");
+  }
+  return Error::Ok();
+}
+
 Error FillWorkers(Args args, WorkersRequest* r) {
   if (args.size() > 2) return Error(ErrorCode::kSyntax, WrongArity("WORKERS"));
   if (args.size() == 1) return Error::Ok();
@@ -108,6 +156,9 @@ Error FillWorkers(Args args, WorkersRequest* r) {
 }  // namespace
 
 void Peek(Session& session, Args args) { SubmitFilled<PeekRequest>(session, args, FillPeek); }
+void Redrive(Session& session, Args args) {
+  SubmitFilled<RedriveRequest>(session, args, FillRedrive);
+}
 void Workers(Session& session, Args args) {
   SubmitFilled<WorkersRequest>(session, args, FillWorkers);
 }

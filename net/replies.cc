@@ -181,7 +181,8 @@ void WriteReply(const Slot& slot, RespWriter* w) {
     case RequestKind::kDataRange: return WriteData(request, w);
     case RequestKind::kEnqueueMany:
     case RequestKind::kWorkers:
-    case RequestKind::kPeek: return WriteHandling(request, w);
+    case RequestKind::kPeek:
+    case RequestKind::kRedrive: return WriteHandling(request, w);
     case RequestKind::kRevoke:
       return w->Int(static_cast<const RevokeRequest&>(request).revoked ? 1 : 0);
     case RequestKind::kComplete:

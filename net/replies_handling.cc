@@ -44,6 +44,8 @@ void WriteHandling(const Request& request, RespWriter* w) {
     return WriteWorkers(static_cast<const WorkersRequest&>(request), w);
   if (request.kind == RequestKind::kPeek)
     return WritePeek(static_cast<const PeekRequest&>(request), w);
+  if (request.kind == RequestKind::kRedrive)
+    return w->Int(static_cast<int64_t>(static_cast<const RedriveRequest&>(request).redriven));
   CHECK(false, "a request without a reply");
 }
 

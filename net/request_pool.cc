@@ -159,7 +159,8 @@ void RequestPool::Put(Request* request) {
     case RequestKind::kDataRange:
     case RequestKind::kEnqueueMany:
     case RequestKind::kWorkers:
-    case RequestKind::kPeek: delete request; return;
+    case RequestKind::kPeek:
+    case RequestKind::kRedrive: delete request; return;
     case RequestKind::kJobsPart: break;
   }
   CHECK(false, "a request of a kind that the pool does not make");

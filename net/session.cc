@@ -238,6 +238,7 @@ size_t Session::Charge(const Request& request) const {
     case RequestKind::kPromote:
     case RequestKind::kReschedule:
     case RequestKind::kWorkers:
+    case RequestKind::kRedrive:
     case RequestKind::kJobsPart:
     case RequestKind::kQueueSet: return 0;
     case RequestKind::kDataSet: return static_cast<const DataSetRequest&>(request).value.size();

@@ -72,6 +72,9 @@ inline constexpr uint64_t kMemoryPerLeasedMin = 512;
 inline constexpr uint32_t kPeekCountMax = 1000;  // jobs of a page, as of one LEASE
 inline constexpr size_t kWorkerRows = 1000;      // of WORKERS: a reply of at most about half a MiB
 
+// --- Dead letters ---
+inline constexpr uint32_t kRedriveRateMax = 1'000'000;  // a second; faster is all at once
+
 // --- Engine ---
 inline constexpr uint16_t kLanesDefault = 16;
 inline constexpr uint16_t kLanesMax = 1024;

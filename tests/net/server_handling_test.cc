@@ -97,6 +97,32 @@ TEST_P(ServerHandling, PeekListsInPages) {
   EXPECT_EQ(c.Call({"PEEK", "q", "SPACE", "s", "STATE", "READY"}).items[1].items.size(), 10u);
 }
 
+TEST_P(ServerHandling, RedriveGivesNumbers) {
+  OPEN_OR_SKIP();
+  Client c(port());
+  for (const char* version : {"2", "3"}) {
+    c.Call({"HELLO", version});
+    std::vector<std::string> ids;
+    for (int i = 0; i < 4; ++i) {
+      ids.push_back(c.Call({"ENQUEUE", "q", "x", "SPACE", "s", "ATTEMPTS", "1"}).text);
+      const std::string receipt = c.Call({"LEASE", "q"}).items.at(0).at("receipt").text;
+      EXPECT_EQ(c.Text({"FAIL", receipt, "REASON", "bad"}), "[dead, :0]");
+    }
+    EXPECT_EQ(c.Text({"REDRIVE", "q", "ID", ids[0]}), ":1");
+    EXPECT_EQ(c.Text({"REDRIVE", "q", "ID", ids[0]}), "-BUSY job " + ids[0] + " is ready");
+    EXPECT_EQ(c.Text({"REDRIVE", "q", "COUNT", "1", "RATE", "1/s"}), ":1");
+    EXPECT_EQ(c.Text({"REDRIVE", "q", "all", "to", "r"}), ":2");
+    EXPECT_EQ(c.Text({"REDRIVE", "q", "ALL"}), ":0");
+    EXPECT_EQ(c.Text({"REDRIVE", "q", "ID", "1"}), "-NOTFOUND there is no job 1");
+    const Value moved = c.Call({"LEASE", "r", "COUNT", "5", "BLOCK", "5s"});
+    ASSERT_GE(moved.items.size(), 1u);
+    EXPECT_EQ(moved.items[0].at("attempt").number, 1);
+    EXPECT_EQ(moved.items[0].at("space").text, "s");
+    c.Call({"CANCEL", ids[0]});
+    c.Call({"CANCEL", ids[1]});
+  }
+}
+
 TEST_P(ServerHandling, WorkersListsWhoHoldsLeases) {
   OPEN_OR_SKIP();
   Client c(port());
@@ -137,6 +163,13 @@ TEST_P(ServerHandling, RefusesWhatIsNotOfTheForm) {
       {{"ENQUEUEMANY", "q", "x", "x"}, "-ERR number of jobs 'x': a whole number is expected"},
       {{"ENQUEUEMANY", "q", "2", "x"}, "-ERR ENQUEUEMANY of 2 jobs needs 2 payloads, there are 1"},
       {{"ENQUEUEMANY", "q", "1", "x", "y"}, "-ERR unknown option 'y' for ENQUEUEMANY"},
+      {{"REDRIVE", "q"}, "-ERR wrong number of arguments for 'redrive' command"},
+      {{"REDRIVE", "q", "TO", "r"}, "-ERR REDRIVE needs ID id, COUNT n or ALL"},
+      {{"REDRIVE", "q", "ALL", "COUNT", "3"}, "-ERR options ALL and COUNT contradict each other"},
+      {{"REDRIVE", "q", "ALL", "RATE", "3"},
+       "-ERR RATE '3': jobs a second are expected, as in 100/s"},
+      {{"REDRIVE", "q", "ALL", "RATE", "0/s"}, "-RANGE RATE '0' is outside 1 to 1000000"},
+      {{"REDRIVE", "none", "ALL"}, "-NOTFOUND there is no queue 'none'"},
       {{"PEEK", "q", "STATE", "waiting"}, "-ERR STATE waiting is not supported by this version"},
       {{"PEEK", "q", "STATE", "Done"}, "-ERR STATE done is not supported by this version"},
       {{"PEEK", "q", "STATE", "odd"},

@@ -213,6 +213,7 @@ bool Simulation::StartOnJob(Pending* pending, Op op) {
     case Op::kRevoke:
     case Op::kPromote:
     case Op::kReschedule:
+    case Op::kRedrive:
     case Op::kCheckpoint: return false;
   }
   return true;
@@ -243,6 +244,11 @@ void Simulation::Answered(Pending* pending) {
       if (!request.error.ok()) return Broken("ENQUEUE failed: " + request.error.ToString());
       history_ = (history_ ^ request.id.value()) * 1099511628211ull;
       ModelJob* const job = pending->job;
+      if (job->id != JobId(0) && job->id != request.id && job->may_move) {
+        job->acknowledged = true;
+        job->old_ids.insert(request.id);
+        return;
+      }
       if (!job->key.empty() && !AnsweredUnique(*pending)) return;
       if (job->id != JobId(0) && job->id != request.id) return Broken("SIM-2: an id changed");
       if (job->id == JobId(0) && by_id_.count(request.id) != 0)
@@ -257,6 +263,7 @@ void Simulation::Answered(Pending* pending) {
     case Op::kLease: return AnsweredLease(pending);
     case Op::kRevoke:
     case Op::kPromote:
+    case Op::kRedrive:
     case Op::kReschedule: return AnsweredHandling(pending);
     case Op::kCheckpoint: return AnsweredCheckpoint(pending);
     default: return AnsweredSettle(pending);
@@ -278,7 +285,13 @@ void Simulation::Delivered(const LeasedJob& leased, uint64_t asked_event) {
   if (it == by_payload_.end())
     return Broken("SIM-2: job " + id + " has a payload that nobody enqueued");
   ModelJob* const job = it->second;
-  if (job->id != JobId(0) && job->id != leased.receipt.id) {
+  if (job->old_ids.count(leased.receipt.id) != 0) return;  // claimed before it got its new id
+  if (job->id != JobId(0) && job->id != leased.receipt.id && job->may_move) {
+    job->old_ids.insert(job->id);
+    job->receipt = Receipt();
+    job->has_lease = false;
+    Note(job, "goes on as job " + id);
+  } else if (job->id != JobId(0) && job->id != leased.receipt.id) {
     return Broken("SIM-2: payload of job " + std::to_string(job->id.value()) + " came as job " +
                   id);
   }
@@ -324,7 +337,8 @@ void Simulation::Delivered(const LeasedJob& leased, uint64_t asked_event) {
   Note(job, "delivered as " + leased.receipt.ToString() + ", attempt " +
                 std::to_string(leased.attempt) + ", left " +
                 std::to_string(leased.lease_left.ms()));
-  if (job->attempts_max != 0 && job->deliveries > job->attempts_max + job->given_back) {
+  if (job->attempts_max != 0 &&
+      job->deliveries > job->attempts_max * (1 + job->redrives) + job->given_back) {
     return Broken("SIM-6: job " + id + " was delivered " + std::to_string(job->deliveries) +
                       " times, allowed are " + std::to_string(job->attempts_max),
                   job);
@@ -358,7 +372,7 @@ void Simulation::AnsweredSettle(Pending* pending) {
     const auto& request = static_cast<const JobRequest&>(*pending->request);
     if (!error.ok()) return Broken("JOB failed: " + error.ToString());
     if (request.state == JobState::kGone) {
-      if (job->acknowledged && !job->gone && !job->maybe_gone)
+      if (job->acknowledged && !job->gone && !job->maybe_gone && !job->may_move)
         Broken("SIM-1: JOB does not know job " + id, job);
     } else if (request.state == JobState::kDone) {
       if (!job->gone && !job->maybe_gone)
@@ -378,7 +392,7 @@ void Simulation::AnsweredSettle(Pending* pending) {
       job->gone = true;
       job->gone_event = ++events_;
       job->has_lease = false;
-    } else if (!job->gone && !job->maybe_gone) {
+    } else if (!job->gone && !job->maybe_gone && !job->may_move) {
       Broken("SIM-1: CANCEL does not know job " + id, job);
     }
     return;
@@ -519,6 +533,9 @@ void Simulation::Drain() {
     world_->Settle();
     CollectAnswers();
     idle = any ? 0 : idle + 1;
+    // Nothing is left but dead letters: they come out as well, one after the other where they share a
+    // unique key.
+    if (idle == 3 && RedriveAll()) idle = 0;
   }
   if (idle < 3) Broken("SIM-8: the queues do not drain");
 }
@@ -526,16 +543,18 @@ void Simulation::Drain() {
 void Simulation::CheckEnd() {
   for (const char* queue : kQueues) {
     const QueueCounts counts = world_->Counts(queue);
-    if (counts.ready != 0 || counts.scheduled != 0 || counts.leased != 0) {
+    if (counts.ready != 0 || counts.scheduled != 0 || counts.leased != 0 || counts.dead != 0 ||
+        counts.bytes != 0) {
       return Broken(std::string("SIM-8: after the drain ") + queue + " counts " +
                     std::to_string(counts.ready) + " ready, " + std::to_string(counts.scheduled) +
-                    " scheduled, " + std::to_string(counts.leased) + " leased");
+                    " scheduled, " + std::to_string(counts.leased) + " leased, " +
+                    std::to_string(counts.dead) + " dead, " + std::to_string(counts.bytes) +
+                    " bytes");
     }
   }
   for (const auto& job : jobs_) {
     if (!job->acknowledged || job->gone || job->maybe_gone) continue;
     const JobState state = world_->State(job->id);
-    if (state == JobState::kDead && (job->may_be_dead || job->dead)) continue;
     return Broken("SIM-1: job " + std::to_string(job->id.value()) +
                       " was acknowledged and never came out; its state is " +
                       std::string(JobStateName(state)),

@@ -65,7 +65,8 @@ class Simulation {
     kRevoke,
     kPromote,
     kReschedule,
-    kCheckpoint
+    kCheckpoint,
+    kRedrive
   };
   static std::string OpName(Op op);
 
@@ -80,6 +81,9 @@ class Simulation {
   // simulation_handling.cc
   bool StartHandling(Pending* pending);
   void AnsweredHandling(Pending* pending);
+  bool StartRedrive(Pending* pending);
+  void NoteRedrive(bool moves);
+  bool RedriveAll();
   void NoteRevoked(ModelJob* job);
   // A lease claimed then may have been revoked.
   bool RevokedSince(const ModelJob& job, int64_t claimed_ms) const;

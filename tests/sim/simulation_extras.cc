@@ -31,7 +31,8 @@ void Simulation::Decorate(EnqueueRequest* request, ModelJob* job) {
 }
 
 bool Simulation::MayBeFinished(const ModelJob& job) const {
-  return !job.acknowledged || job.gone || job.maybe_gone || job.dead || job.may_be_dead;
+  return !job.acknowledged || job.gone || job.maybe_gone || job.dead || job.may_be_dead ||
+         job.may_move;
 }
 
 // False: the key was held by another job, this one does not exist.

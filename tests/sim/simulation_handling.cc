@@ -7,15 +7,53 @@
 namespace vestq {
 
 std::string Simulation::OpName(Op op) {
-  static constexpr std::array<const char*, 12> kNames = {
-      "ENQUEUE", "LEASE", "COMPLETE", "FAIL",    "RELEASE",    "RENEW",
-      "CANCEL",  "JOB",   "REVOKE",   "PROMOTE", "RESCHEDULE", "CHECKPOINT"};
+  static constexpr std::array<const char*, 13> kNames = {
+      "ENQUEUE", "LEASE",  "COMPLETE", "FAIL",       "RELEASE",    "RENEW",  "CANCEL",
+      "JOB",     "REVOKE", "PROMOTE",  "RESCHEDULE", "CHECKPOINT", "REDRIVE"};
   return kNames[static_cast<size_t>(op)];
+}
+
+// Dead letters of a queue: some or all, at a rate or not, to another queue or not.
+bool Simulation::StartRedrive(Pending* pending) {
+  static constexpr std::array<const char*, 3> kQueues = {"mail", "thumbs", "sync"};
+  auto request = std::make_unique<RedriveRequest>();
+  request->queue = random_.Pick(kQueues);
+  if (random_.Chance(0.5)) request->count = 1 + random_.Below(5);
+  if (random_.Chance(0.4)) request->to = random_.Pick(kQueues);
+  if (random_.Chance(0.3)) request->rate = 1 + static_cast<uint32_t>(random_.Below(20));
+  NoteRedrive(!request->to.empty());
+  pending->op = Op::kRedrive;
+  pending->request = std::move(request);
+  return true;
+}
+
+// Which jobs it finds dead is not known from here.
+void Simulation::NoteRedrive(bool moves) {
+  for (auto& job : jobs_) {
+    ++job->redrives;
+    job->may_move |= moves;
+  }
+}
+
+// False: there is nothing that is dead.
+bool Simulation::RedriveAll() {
+  uint64_t redriven = 0;
+  NoteRedrive(false);
+  for (const char* queue : {"mail", "thumbs", "sync"}) {
+    RedriveRequest request;
+    request.queue = queue;
+    world_->Run(&request);
+    if (!request.error.ok() && request.error.code() != ErrorCode::kNotFound)
+      Broken("REDRIVE failed: " + request.error.ToString());
+    redriven += request.redriven;
+  }
+  return redriven > 0;
 }
 
 bool Simulation::StartHandling(Pending* pending) {
   if (jobs_.empty()) return false;
-  const uint64_t dice = random_.Below(3);
+  const uint64_t dice = random_.Below(4);
+  if (dice == 3) return StartRedrive(pending);
   ModelJob* job = dice == 0 ? RandomLeased() : random_.Pick(jobs_).get();
   if (job == nullptr || job->id == JobId(0) || job->busy > 0) return false;
   pending->job = job;
@@ -51,9 +89,14 @@ bool Simulation::StartHandling(Pending* pending) {
 }
 
 void Simulation::AnsweredHandling(Pending* pending) {
+  const Error& error = pending->request->error;
+  if (pending->op == Op::kRedrive) {
+    if (!error.ok() && error.code() != ErrorCode::kNotFound)
+      Broken("REDRIVE failed: " + error.ToString());
+    return;
+  }
   ModelJob* const job = pending->job;
   --job->busy;
-  const Error& error = pending->request->error;
   Note(job, OpName(pending->op) + " answered " + std::string(ErrorCodeName(error.code())));
   if (pending->op == Op::kRevoke) {
     if (!error.ok()) return Broken("REVOKE failed: " + error.ToString(), job);
@@ -61,7 +104,7 @@ void Simulation::AnsweredHandling(Pending* pending) {
   }
   if (error.code() == ErrorCode::kBusy) return;
   if (error.code() == ErrorCode::kNotFound) {
-    if (job->acknowledged && !job->gone && !job->maybe_gone)
+    if (job->acknowledged && !job->gone && !job->maybe_gone && !job->may_move)
       Broken("SIM-1: " + OpName(pending->op) + " does not know the job", job);
     return;
   }

@@ -4,6 +4,7 @@
 
 #include <cstdint>
 #include <memory>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -35,6 +36,9 @@ struct Simulation::ModelJob {
   int64_t revoked_boot = 0;
   int64_t moved_ms = -1;  // when a RESCHEDULE was last answered
   int64_t moved_boot = 0;
+  uint32_t redrives = 0;    // REDRIVEs that may have been about it: each gives all attempts again
+  bool may_move = false;    // one of them was TO another queue: its id may change
+  std::set<JobId> old_ids;  // ids it had
   std::string type;
   std::string key;  // UNIQUE: queue, space and key; empty: none
   bool window = false;

@@ -1,0 +1,303 @@
+// REDRIVE: dead letters become jobs again. The core where it was asked reads the dead letters in slices,
+// oldest first; each slice goes to the owners of its jobs in parts, and the next begins when it is
+// durable. So any number of dead letters takes bounded memory and bounded batches.
+#include <algorithm>
+
+#include "engine/base/check.h"
+#include "engine/core_impl.h"
+#include "engine/jobs_part.h"
+#include "engine/lookup_task.h"
+#include "engine/peek_task.h"
+#include "engine/redrive_task.h"
+
+namespace vestq {
+namespace {
+constexpr size_t kLookups = 16;  // of a part at once
+}  // namespace
+
+// --- At the origin ---
+
+void Core::Impl::Redrive(RedriveRequest* request) {
+  now_stale_ = true;
+  request->redriven = 0;
+  request->taken = 0;
+  request->from = now();
+  if (!KnowsQueue(request->queue)) {
+    return Refuse(request,
+                  Error(ErrorCode::kNotFound, "there is no queue '" + request->queue + "'"));
+  }
+  if (!request->to.empty()) {
+    const Result<QueueRecord*> to = RecordOf(request->to);
+    if (!to.ok()) return Refuse(request, to.error());
+    shared_->queues->EnsureStored(*to);
+  }
+  if (request->id != JobId(0)) return RedriveParts(request, {request->id}, std::string());
+  RedriveSlice(request, std::string());
+}
+
+void Core::Impl::RedriveSlice(RedriveRequest* request, std::string from) {
+  const Result<QueueRecord*> record = RecordOf(request->queue);
+  if (!record.ok()) return Refuse(request, record.error());
+  auto task = std::make_unique<PeekTask>();
+  task->state = JobState::kDead;
+  task->zone = {(*record)->id, (*record)->current(), (*record)->order, std::string()};
+  task->from = std::move(from);
+  // Those that die while it runs are not meant.
+  task->until =
+      keycodec::DeadKey((*record)->id, (*record)->current(), request->from.ms() + 1, JobId(0));
+  task->max_jobs = limits::kSliceJobs;
+  if (request->count != 0)
+    task->max_jobs = std::min<size_t>(task->max_jobs, request->count - request->taken);
+  task->max_keys = limits::kSliceJobs;
+  task->after = shared_->writes->submitted();
+  PeekTask* const raw = task.get();
+  task->finish = [this, request, raw](ReadTask*) {
+    if (!raw->error.ok()) return Refuse(request, raw->error);
+    request->ticket = std::max(request->ticket, shared_->writes->submitted());
+    std::vector<JobId> ids;
+    ids.reserve(raw->jobs.size());
+    for (const PeekTask::Found& job : raw->jobs) ids.push_back(job.id);
+    RedriveParts(request, ids, raw->next);
+  };
+  SubmitRead(std::move(task));
+}
+
+void Core::Impl::RedriveParts(RedriveRequest* request, const std::vector<JobId>& ids,
+                              std::string next) {
+  if (ids.empty()) return Executed(request);
+  QueueRecord* const from = shared_->queues->Find(request->queue);
+  QueueRecord* const to = request->to.empty() ? from : shared_->queues->Find(request->to);
+  request->parts.clear();
+  std::vector<JobsPart*> by_core(shared_->cores, nullptr);
+  for (JobId id : ids) {
+    const CoreId owner = shared_->OwnerOf(shared_->LaneOf(id));
+    JobsPart*& part = by_core[owner.value()];
+    if (part == nullptr) {
+      auto made = std::make_unique<JobsPart>();
+      part = made.get();
+      part->work = JobsPart::Work::kRedrive;
+      part->owner = owner;
+      part->from_queue = from;
+      part->to_queue = to;
+      part->explain = request->id != JobId(0);
+      part->finished = [this, request, next] {
+        if (--request->parts_running == 0) RedriveFinished(request, next);
+      };
+      request->parts.push_back(std::move(made));
+    }
+    part->ids.push_back(id);
+    ++request->taken;
+    int64_t vest_ms = 0;
+    if (request->rate != 0) {
+      const auto later = static_cast<int64_t>(request->taken * 1000 / request->rate);
+      vest_ms = std::min((request->from + Milliseconds(later)).ms(), limits::kKeyTimeMsMax);
+    }
+    part->vest_ms.push_back(vest_ms);
+  }
+  request->parts_running = request->parts.size();
+  for (auto& part : request->parts) Start(part.get());
+}
+
+void Core::Impl::RedriveFinished(RedriveRequest* request, std::string next) {
+  Error error;
+  for (const auto& part : request->parts) {
+    request->redriven += static_cast<const JobsPart&>(*part).redriven;
+    if (!part->error.ok() && error.ok()) error = part->error;
+  }
+  request->parts.clear();
+  if (!error.ok()) return Refuse(request, error);
+  const bool enough = request->count != 0 && request->taken >= request->count;
+  if (next.empty() || enough) return Executed(request);
+  RedriveSlice(request, std::move(next));
+}
+
+// --- At the owner ---
+
+void Core::Impl::RedrivePart(JobsPart* part) {
+  part->redriven = 0;
+  WalkJobs(
+      part->ids.size(), kLookups,
+      [this, part](size_t i, WalkStep then) { LookForRedrive(part, i, std::move(then)); },
+      [this, part] { Executed(part); });
+}
+
+// Reads the job and who holds its unique key, again if either changed meanwhile.
+void Core::Impl::LookForRedrive(JobsPart* part, size_t i, WalkStep then) {
+  const JobId id = part->ids[i];
+  auto task =
+      std::make_unique<RedriveTask>(shared_->LaneOf(id), id, part->to_queue == part->from_queue);
+  task->jobs_mark = jobs_log_.Begin();
+  task->rows_mark = rows_log_.Begin();
+  RedriveTask* const raw = task.get();
+  task->finish = [this, part, i, raw, then = std::move(then)](ReadTask*) {
+    bool changed = jobs_log_.Changed(raw->jobs_mark, raw->job.id);
+    if (raw->unique) {
+      changed |= rows_log_.Changed(raw->rows_mark, raw->unique->row_key) ||
+                 (raw->unique->row && jobs_log_.Changed(raw->jobs_mark, raw->unique->row->id));
+    }
+    jobs_log_.End(raw->jobs_mark);
+    rows_log_.End(raw->rows_mark);
+    if (changed && raw->error.ok()) return LookForRedrive(part, i, then);
+    const Error error = raw->error.ok() ? RedriveOne(part, i, *raw) : raw->error;
+    if (error.ok()) return then(true);
+    part->error = error;
+    then(false);
+  };
+  SubmitRead(std::move(task));
+}
+
+// A job that is not dead (any more), or whose unique key another one holds, is passed over; of a command
+// about one job that is the error.
+Error Core::Impl::RedriveOne(JobsPart* part, size_t i, const RedriveTask& task) {
+  const LookupTask& job = task.job;
+  const bool here = job.record && job.record->header.zone.queue == part->from_queue->id &&
+                    job.record->header.zone.incarnation == part->from_queue->current();
+  if (!here || job.state != JobState::kDead) {
+    if (!part->explain) return Error::Ok();
+    const bool leased = leases_.FindById(job.id) != nullptr;
+    return NotMovable(job.id, !here ? JobState::kGone : leased ? JobState::kLeased : job.state);
+  }
+  now_stale_ = true;
+  if (task.unique && task.unique->row) {
+    const keycodec::UniqueValue& row = *task.unique->row;
+    const bool held = row.live ? leases_.FindById(row.id) != nullptr ||
+                                     task.unique->holder->state != JobState::kGone
+                               : row.until_ms > now().ms();
+    if (held && !part->explain) return Error::Ok();
+    if (held) {
+      return Error(ErrorCode::kBusy, "job " + std::to_string(row.id.value()) +
+                                         " holds the unique key of job " +
+                                         std::to_string(job.id.value()));
+    }
+  }
+  const Error error = RedriveFound(*part, part->vest_ms[i], &job);
+  if (error.ok()) ++part->redriven;
+  return error;
+}
+
+namespace {
+
+// What a job takes along to another queue: not what holds in the scope of the one it leaves, nor
+// EXPIRE, which the first lease has ended.
+void LeaveQueue(const QueueRecord& to, keycodec::JobHeader* header) {
+  header->zone = {to.id, to.current(), to.order, header->zone.space};
+  header->flags &= ~uint32_t{keycodec::kFlagUnique | keycodec::kFlagExpire};
+  header->unique_key.clear();
+  header->unique_ms = 0;
+  header->expire_ms = 0;
+}
+
+uint32_t FlagsAnew(const keycodec::JobHeader& header, const keycodec::JobRow& row) {
+  uint32_t flags = (header.flags & ~uint32_t{keycodec::kFlagExpire}) | keycodec::kFlagJobRow;
+  if (!row.checkpoint.empty()) flags |= keycodec::kFlagCheckpoint;
+  return flags;
+}
+
+}  // namespace
+
+Error Core::Impl::RedriveFound(const JobsPart& part, int64_t vest_ms, const LookupTask* task) {
+  keycodec::JobHeader header = task->record->header;
+  const QueueRecord& to = *part.to_queue;
+  const bool moves = part.to_queue != part.from_queue;
+  if (moves && !header.zone.space.empty()) {
+    // A space of the other queue has a lane of its own; a job keeps its id only in its own lane.
+    const LaneId lane = keycodec::LaneOfSpace(to.name, header.zone.space, shared_->lanes);
+    if (lane != task->lane) return HandOver(part, lane, vest_ms, task);
+  }
+  CoreQueue* const from = QueueById(header.zone.queue);
+  DeleteRow(task->row->key);
+  Count(from, keycodec::Counter::kDead, -1);
+  if (moves) {
+    const auto bytes = static_cast<int64_t>(task->record->payload.size());
+    Count(from, keycodec::Counter::kBytes, -bytes);
+    LeaveQueue(to, &header);
+    Count(QueueById(to.id), keycodec::Counter::kBytes, bytes);
+    key_.clear();
+    keycodec::AppendJobKey(task->lane, task->id, &key_);
+    value_.clear();
+    keycodec::AppendJobRecord(header, task->record->payload, &value_);
+    batch_.SingleDelete(Family::kJob, key_);
+    batch_.Put(Family::kJob, key_, value_);
+  }
+  keycodec::JobRow row = *task->row;
+  row.attempt = 0;
+  row.last_error = task->dead.last_error;
+  if ((header.flags & keycodec::kFlagUnique) != 0) HoldUniqueKey(header, task->id);
+  const uint32_t flags = FlagsAnew(header, row);
+  PlaceJob(task->lane, task->id, header, flags, std::move(row), keycodec::Clock::kEngine, vest_ms);
+  TouchJob(task->id);
+  return Error::Ok();
+}
+
+// The job goes on under a new id in a lane that is another's, perhaps another core's. All of it is one
+// batch, so that no crash leaves it twice or not at all. It is put into SCHEDULED, due now: nobody else
+// can know the id before the owner has found it there, so the owner's memory need not change with it,
+// and it does not matter whether the owner finds it by the note or before that.
+Error Core::Impl::HandOver(const JobsPart& part, LaneId lane, int64_t vest_ms,
+                           const LookupTask* task) {
+  const JobId id = NewJobId(lane);
+  if (id.value() > limits::kJobIdMax) {
+    return Error(ErrorCode::kFull,
+                 "this store has given out its last job id, " + std::to_string(limits::kJobIdMax));
+  }
+  const auto bytes = static_cast<int64_t>(task->record->payload.size());
+  keycodec::JobHeader header = task->record->header;
+  CoreQueue* const from = QueueById(header.zone.queue);
+  DeleteRow(task->row->key);
+  DeleteRow(keycodec::JobRowKey(task->lane, task->id));
+  key_.clear();
+  keycodec::AppendJobKey(task->lane, task->id, &key_);
+  batch_.SingleDelete(Family::kJob, key_);
+  Count(from, keycodec::Counter::kDead, -1);
+  Count(from, keycodec::Counter::kBytes, -bytes);
+  TouchJob(task->id);
+
+  const QueueRecord& to = *part.to_queue;
+  CoreQueue* const queue = QueueById(to.id);
+  LeaveQueue(to, &header);
+  const int64_t time_ms = vest_ms != 0 ? vest_ms : now().ms();
+  keycodec::ScheduledValue value;
+  value.flags = FlagsAnew(header, *task->row);
+  value.zone = header.zone;
+  value.priority = task->priority;
+  value.enqueued_ms = header.enqueued_ms;
+  keycodec::JobRow row = *task->row;
+  row.place = keycodec::Place::kVesting;
+  row.attempt = 0;
+  row.last_error = task->dead.last_error;
+  row.key.clear();
+  keycodec::AppendScheduledKey(lane, keycodec::Clock::kEngine, time_ms, id, &row.key);
+  value_.clear();
+  keycodec::Append(value, &value_);
+  batch_.Put(Family::kVesting, row.key, value_);
+  value_.clear();
+  keycodec::Append(row, &value_);
+  PutRow(keycodec::JobRowKey(lane, id), value_);
+  key_.clear();
+  keycodec::AppendJobKey(lane, id, &key_);
+  value_.clear();
+  keycodec::AppendJobRecord(header, task->record->payload, &value_);
+  batch_.Put(Family::kJob, key_, value_);
+  Count(queue, keycodec::Counter::kScheduled, 1);
+  Count(queue, keycodec::Counter::kBytes, bytes);
+
+  auto made = std::make_unique<JobsPart>();
+  JobsPart* const note = made.get();
+  notes_.emplace(note, std::move(made));
+  note->work = JobsPart::Work::kNote;
+  note->owner = shared_->OwnerOf(lane);
+  note->note_lane = lane;
+  note->note_ms = time_ms;
+  note->finished = [this, note] { notes_.erase(note); };
+  Start(note);  // leaves behind the batch (CORE-1)
+  return Error::Ok();
+}
+
+void Core::Impl::NotePart(JobsPart* part) {
+  // The scan that follows must see the batch of the core that has sent this.
+  last_ticket_ = std::max(last_ticket_, shared_->writes->submitted());
+  NoteScheduled(LaneHere(part->note_lane), keycodec::Clock::kEngine, part->note_ms);
+  Executed(part);
+}
+
+}  // namespace vestq

@@ -1,0 +1,38 @@
+// A job that may be dead, and who holds the unique key that it would take again. Runs on a reader's
+// thread.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+
+#include "engine/lookup_task.h"
+#include "engine/read_pool.h"
+#include "engine/unique_task.h"
+
+namespace vestq {
+
+class RedriveTask : public ReadTask {
+ public:
+  // `keeps_key`: it stays in its queue, so it must have its key.
+  RedriveTask(LaneId lane, JobId id, bool keeps_key) : job(lane, id), keeps_key_(keeps_key) {}
+
+  Error Run(const Store& store) override {
+    VESTQ_RETURN_IF_ERROR(job.Run(store));
+    if (!keeps_key_ || job.state != JobState::kDead) return Error::Ok();
+    const keycodec::JobHeader& header = job.record->header;
+    if ((header.flags & keycodec::kFlagUnique) == 0) return Error::Ok();
+    unique.emplace(job.lane,
+                   keycodec::UniqueKey(header.zone.queue, header.zone.space, header.unique_key));
+    return unique->Run(store);
+  }
+
+  LookupTask job;
+  std::optional<UniqueTask> unique;  // of a dead job that has a key
+  uint64_t jobs_mark = 0;            // the owner's, in its logs of changed jobs and rows
+  uint64_t rows_mark = 0;
+
+ private:
+  const bool keeps_key_;
+};
+
+}  // namespace vestq
