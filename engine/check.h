@@ -23,6 +23,7 @@
 //   COUNT-1  a queue's counters, summed over the core slots, equal a full count
 //   ID-1     every id is below the stored bound, and of the lane it stands in; every lane exists
 //   LEASE-2  no fence is of an epoch that the store has not had yet
+//   SCHED-1  a schedule that is not paused has the timer of its next slot
 //   QUEUE-1  every queue number in use has its queue row, or that of a dropped queue, and one only
 //   CODE-1   every key and value decodes
 #pragma once

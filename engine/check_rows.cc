@@ -1,5 +1,6 @@
 #include "engine/check_rows.h"
 
+#include "engine/schedule_registry.h"
 #include "keycodec/records.h"
 
 namespace vestq {
@@ -155,8 +156,19 @@ Error RowCheck::CheckHandovers() {
 
 Error RowCheck::CheckSchedules() {
   return ForEachRow(store_, 'h', [this](std::string_view key, std::string_view value) {
-    Decoded("a schedule", keycodec::DecodeScheduleKey(key), keycodec::DecodeScheduleValue(value),
-            report_);
+    const auto name = keycodec::DecodeScheduleKey(key);
+    const auto schedule = keycodec::DecodeScheduleValue(value);
+    if (!Decoded("a schedule", name, schedule, report_)) return;
+    if (schedule->paused && schedule->next_ms != 0)
+      report_->Add("SCHED-1", "schedule '" + *name + "' is paused and has a next slot");
+    if (schedule->next_ms == 0) return;
+    const std::string timer = keycodec::TimerKey(LaneOfSchedule(*name, *schedule, lanes_),
+                                                 keycodec::Clock::kWall, schedule->next_ms, *name);
+    std::string bytes;
+    if (const Error error = store_->Get(Family::kRows, timer, &bytes); !error.ok()) {
+      report_->Add("SCHED-1", "schedule '" + *name +
+                                  "' has a next slot, the timer of it: " + error.ToString());
+    }
   });
 }
 

@@ -7,6 +7,7 @@
 #include "engine/core_impl.h"
 #include "engine/jobs_part.h"
 #include "engine/kv_request.h"
+#include "engine/schedule_request.h"
 
 namespace vestq {
 namespace {
@@ -98,6 +99,7 @@ CoreId Core::Impl::Target(const EngineShared& shared, const Request& request, Co
     case RequestKind::kRevoke: return owner(static_cast<const RevokeRequest&>(request).id);
     case RequestKind::kPromote: return owner(static_cast<const PromoteRequest&>(request).id);
     case RequestKind::kReschedule: return owner(static_cast<const RescheduleRequest&>(request).id);
+    case RequestKind::kSchedule: return self;  // finds its owner when it is carried out
     case RequestKind::kCheckpoint:
       return owner(static_cast<const CheckpointRequest&>(request).receipt.id);
   }
@@ -127,6 +129,7 @@ bool Core::Impl::Exclusive(const Request& request) {
     case RequestKind::kDataGet:
     case RequestKind::kDataRange:
     case RequestKind::kCheckpoint:
+    case RequestKind::kSchedule:
     case RequestKind::kQueueSet:
     case RequestKind::kWorkers:
     case RequestKind::kPeek:
@@ -228,6 +231,7 @@ void Core::Impl::Execute(Request* request) {
     case RequestKind::kDataGet: GetData(static_cast<DataGetRequest*>(request)); return;
     case RequestKind::kDataRange: RangeData(static_cast<DataRangeRequest*>(request)); return;
     case RequestKind::kQueueSet: SetQueue(static_cast<QueueSetRequest*>(request)); return;
+    case RequestKind::kSchedule: Schedule(static_cast<ScheduleRequest*>(request)); return;
     case RequestKind::kCheckpoint:
       Checkpoint(static_cast<CheckpointRequest*>(request), nullptr);
       return;
@@ -326,11 +330,13 @@ bool Core::Impl::Turn() {
     now_stale_ = true;
     return false;
   }
+  ForgetSchedules();
   bool more = HandleMessages();
   more |= HandleReads();
   more |= RunLater();
   more |= ExpireLeases();
   more |= VestDue();
+  LookForStep();
   FireTimers();
   ExpireWaits();
   ServeWaiters();
@@ -488,20 +494,21 @@ Duration Core::Impl::UntilDue() const {
   MonoTime due = leases_.NextDeadline();
   if (!wait_timers_.empty()) due = std::min(due, wait_timers_.begin()->first.first);
   if (!retries_.empty()) due = std::min(due, retries_.begin()->first);
-  bool wall = false;
+  int64_t wall_ms = MonoTime::Max().ms();
   for (const auto& lane : lanes_) {
-    const DueScan& engine = lane.due[0];
-    if (!engine.scanning && engine.next_ms < MonoTime::Max().ms())
-      due = std::min(due, MonoTime(engine.next_ms));
-    const DueScan& timers = lane.timers[0];
-    if (!timers.scanning && timers.next_ms < MonoTime::Max().ms())
-      due = std::min(due, MonoTime(timers.next_ms));
-    wall |=
-        lane.due[1].next_ms < MonoTime::Max().ms() || lane.timers[1].next_ms < MonoTime::Max().ms();
+    for (const DueScan* scan : {&lane.due[0], &lane.timers[0]}) {
+      if (!scan->scanning) due = std::min(due, MonoTime(scan->next_ms));
+    }
+    for (const DueScan* scan : {&lane.due[1], &lane.timers[1]}) {
+      wall_ms = std::min(wall_ms, scan->next_ms);
+    }
   }
   if (write_busy_) return Milliseconds(1);
+  const bool wall = wall_ms < MonoTime::Max().ms();
   if (due == MonoTime::Max() && !wall) return Duration::Max();
-  const Duration left = due == MonoTime::Max() ? kLongestSleep : due - shared_->clock->Now();
+  Duration left = due == MonoTime::Max() ? kLongestSleep : due - shared_->clock->Now();
+  // The wall clock may be stepped at any time, so it is looked at again after kLongestSleep.
+  if (wall) left = std::min(left, WallTime(wall_ms) - shared_->clock->Wall());
   return std::clamp(left, Duration(0), kLongestSleep);
 }
 

@@ -1,7 +1,7 @@
 // The inside of a core (engine/core.h): its queues, windows, leases and the turn. Internal to
 // engine/; the functions are spread over core.cc (turn, routing), core_enqueue.cc, core_lease.cc,
-// core_settle.cc, core_lookup.cc, core_handling.cc and core_vesting.cc by what they serve. Everything here belongs to
-// the core's thread.
+// core_settle.cc, core_lookup.cc, core_handling.cc, core_schedules.cc, core_slots.cc and
+// core_vesting.cc by what they serve. Everything here belongs to the core's thread.
 #pragma once
 
 #include <deque>
@@ -41,6 +41,7 @@ struct DataSetRequest;
 struct DataDeleteRequest;
 struct DataGetRequest;
 struct DataRangeRequest;
+struct ScheduleRequest;
 class FetchTask;
 class DiscoveryTask;
 class DueTask;
@@ -201,11 +202,43 @@ class Core::Impl {
 
   // core_unique.cc
   void EnqueueUnique(CoreQueue* queue, EnqueueRequest* request);
-  void FinishUnique(CoreQueue* queue, EnqueueRequest* request, const UniqueTask* task);
+  void FindHolder(CoreQueue* queue, const EnqueueRequest* request,
+                  std::function<void(const UniqueTask*)> then);
+  void AddUnique(CoreQueue* queue, EnqueueRequest* request, const UniqueTask* task);
   void ReplaceJob(CoreQueue* queue, EnqueueRequest* request, const UniqueTask& task);
   void HoldUniqueKey(const keycodec::JobHeader& header, JobId id);
   void FreeUniqueKey(LaneId lane, const keycodec::JobHeader& header, JobId id, bool done);
   void EndUniqueWindow(const TimerTask::Hit& hit);
+
+  // core_schedules.cc
+  void Schedule(ScheduleRequest* request);
+  void PassOn(CoreId to, Request* request);
+  void CarryTo(LaneId lane, ScheduleRequest* request);
+  void BeginChange(ScheduleRequest* request);
+  void EndChange(ScheduleRequest* request);
+  void ReadSchedule(ScheduleRequest* request);
+  void ChangeSchedule(ScheduleRequest* request, std::optional<keycodec::ScheduleValue> row);
+  Error SetSchedule(const ScheduleRequest& request, const keycodec::ScheduleValue* old);
+  Error ResumeSchedule(LaneId lane, const std::string& name, keycodec::ScheduleValue* row);
+  void PutSchedule(LaneId lane, const std::string& name, const keycodec::ScheduleValue& value);
+  void DropSlotTimer(LaneId lane, const std::string& name, const keycodec::ScheduleValue& value);
+  void GetSchedule(ScheduleRequest* request);
+  void ListSchedules(ScheduleRequest* request);
+  bool OwnsSchedule(std::string_view name) const;
+  WallTime WallNow() const;
+  void Log(std::string_view line) const;
+
+  // core_slots.cc
+  struct DueSlot;
+  void FireSlot(const TimerTask::Hit& hit);
+  void FireUnique(CoreQueue* queue, std::shared_ptr<DueSlot> slot);
+  void SlotRefused(DueSlot* slot, uint32_t jobs, const Error& error);
+  void BookNext(DueSlot* slot);
+  void RunSchedule(ScheduleRequest* request, LaneId lane, const keycodec::ScheduleValue& schedule);
+  void ForgetSchedules();
+  void LookForStep();
+  void RecheckSlots(LaneState* lane, std::string from_key);
+  void RecheckSlot(const TimerTask::Hit& hit);
 
   // core_timers.cc
   void PutRow(const std::string& key, std::string_view value);
@@ -401,6 +434,12 @@ class Core::Impl {
   ChangeLog<std::string, std::optional<std::string>> data_log_;  // and what is there now
   // Words to other cores that nobody else keeps (engine/jobs_part.h), until they are back.
   std::map<Request*, std::unique_ptr<Request>> notes_;
+
+  // Schedules: those that a change is under way for, with the changes that wait for it; and those
+  // deleted in this turn.
+  std::unordered_map<std::string, std::vector<ScheduleRequest*>> changing_;
+  std::vector<std::string> gone_schedules_;
+  WallTime latest_wall_ = WallTime::Max();  // of the last turn
   std::vector<std::unique_ptr<ReadTask>> results_;
   std::vector<std::unique_ptr<ReadTask>> reads_;  // of this turn, submitted behind its batch
 };

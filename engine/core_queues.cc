@@ -199,6 +199,7 @@ void Core::Impl::RestoreCounters(QueueRecord* record, const keycodec::CounterVal
 
 void Core::Impl::BeginRecovery(bool empty_store) {
   last_ticket_ = shared_->writes->submitted();
+  if (empty_store) latest_wall_ = WallTime(0);
   for (auto& lane : lanes_) {
     if (empty_store) {
       lane.discovered = true;

@@ -93,7 +93,7 @@ void Core::Impl::FireTimer(const TimerTask::Hit& hit) {
     case keycodec::TimerKind::kUniqueWindow: return EndUniqueWindow(hit);
     case keycodec::TimerKind::kKept: return EndKept(hit);
     case keycodec::TimerKind::kExpire: return Lapse(hit);
-    case keycodec::TimerKind::kSchedule: return;
+    case keycodec::TimerKind::kSchedule: return FireSlot(hit);
   }
 }
 

@@ -27,28 +27,37 @@ int64_t WindowEnd(const keycodec::JobHeader& header) {
 
 }  // namespace
 
-// Asks who holds the key, and again when that changed meanwhile; then adds the job, or names the
-// holder.
 void Core::Impl::EnqueueUnique(CoreQueue* queue, EnqueueRequest* request) {
-  const LaneId lane = LaneForJob(*request);
+  FindHolder(queue, request, [this, queue, request](const UniqueTask* task) {
+    if (!task->error.ok()) return Refuse(request, task->error);
+    AddUnique(queue, request, task);
+    Executed(request);
+  });
+}
+
+// Asks who holds the key, and again when that changed meanwhile; `then` is called with what holds at
+// that moment, or with an error.
+void Core::Impl::FindHolder(CoreQueue* queue, const EnqueueRequest* request,
+                            std::function<void(const UniqueTask*)> then) {
   auto task = std::make_unique<UniqueTask>(
-      lane, keycodec::UniqueKey(queue->record->id, request->space, request->unique_key));
+      LaneForJob(*request),
+      keycodec::UniqueKey(queue->record->id, request->space, request->unique_key));
   task->rows_mark = rows_log_.Begin();
   task->jobs_mark = jobs_log_.Begin();
   UniqueTask* const raw = task.get();
-  task->finish = [this, queue, request, raw](ReadTask*) {
+  task->finish = [this, queue, request, raw, then = std::move(then)](ReadTask*) {
     const bool changed = rows_log_.Changed(raw->rows_mark, raw->row_key) ||
                          (raw->row && jobs_log_.Changed(raw->jobs_mark, raw->row->id));
     rows_log_.End(raw->rows_mark);
     jobs_log_.End(raw->jobs_mark);
-    if (!raw->error.ok()) return Refuse(request, raw->error);
-    if (changed) return EnqueueUnique(queue, request);
-    FinishUnique(queue, request, raw);
+    if (changed && raw->error.ok()) return FindHolder(queue, request, then);
+    then(raw);
   };
   SubmitRead(std::move(task));
 }
 
-void Core::Impl::FinishUnique(CoreQueue* queue, EnqueueRequest* request, const UniqueTask* task) {
+// Adds the job, or names the holder of its key. What FindHolder found must still hold.
+void Core::Impl::AddUnique(CoreQueue* queue, EnqueueRequest* request, const UniqueTask* task) {
   now_stale_ = true;
   JobState state = JobState::kGone;
   if (task->row && task->row->live) {
@@ -57,7 +66,7 @@ void Core::Impl::FinishUnique(CoreQueue* queue, EnqueueRequest* request, const U
   const bool window = task->row && !task->row->live && task->row->until_ms > now().ms();
   if (!window && state == JobState::kGone) {
     request->error = AddJob(queue, task->lane, request);
-    return Executed(request);
+    return;
   }
   request->added = false;
   request->id = task->row->id;
@@ -65,7 +74,6 @@ void Core::Impl::FinishUnique(CoreQueue* queue, EnqueueRequest* request, const U
   Count(queue, keycodec::Counter::kDuplicates, 1);
   if (request->unique_replace && (state == JobState::kScheduled || state == JobState::kReady))
     ReplaceJob(queue, request, *task);
-  Executed(request);
 }
 
 // The holder takes over payload, time and priority; its id, its attempts and its other options stay.

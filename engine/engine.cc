@@ -117,6 +117,7 @@ Error Engine::Impl::Recover(const StoredRows& rows) {
   shared.clock = std::make_unique<EngineClock>(shared.options.clock, rows.clocks);
   shared.writes = std::make_unique<WriteQueue>(shared.store.get());
   shared.queues = std::make_unique<QueueRegistry>(shared.writes.get(), shared.cores);
+  shared.schedules = std::make_unique<ScheduleRegistry>();
   shared.ids = std::make_unique<IdAllocator>(shared.writes.get(), rows.next_id);
   shared.payload_cache_bytes = shared.options.memory / kPayloadShare / shared.cores;
   for (const auto& [name, value] : rows.queues)
@@ -132,6 +133,7 @@ Error Engine::Impl::Recover(const StoredRows& rows) {
   }
   VESTQ_RETURN_IF_ERROR(RestoreCounters(&shared));
   VESTQ_RETURN_IF_ERROR(RestoreLeases(&shared));
+  VESTQ_RETURN_IF_ERROR(RestoreSchedules(&shared));
   if (shared.options.observe_write) shared.writes->set_observer(shared.options.observe_write);
   shared.writes->set_on_written([this] {
     if (syncer) syncer->Notify();
@@ -209,6 +211,7 @@ EngineInfo Engine::Info() const {
     info.waiters += counts.waiters;
     info.queues += record->stored.load(std::memory_order_relaxed);
   }
+  info.schedules = shared.schedules->size();
   info.leases_served = shared.leases_served.load(std::memory_order_relaxed);
   info.lease_us_p50 = shared.lease_latency.PercentileUs(0.5);
   info.lease_us_p99 = shared.lease_latency.PercentileUs(0.99);

@@ -64,6 +64,7 @@ struct EngineInfo {
   WallTime wall_time;
   uint64_t jobs_ready = 0, jobs_scheduled = 0, jobs_leased = 0, jobs_dead = 0;
   uint64_t queues = 0;
+  uint64_t schedules = 0;
   uint64_t waiters = 0;
   uint64_t leases_served = 0;  // LEASEs that were answered with a job
   double lease_us_p50 =

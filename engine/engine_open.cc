@@ -133,4 +133,16 @@ Error RestoreLeases(EngineShared* shared) {
   return Error::Ok();
 }
 
+Error RestoreSchedules(EngineShared* shared) {
+  return ForEach(
+      *shared->store, Family::kRows, "h", [&](std::string_view key, std::string_view bytes) {
+        const Result<std::string> name = keycodec::DecodeScheduleKey(key);
+        if (!name.ok()) return name.error();
+        const Result<keycodec::ScheduleValue> value = keycodec::DecodeScheduleValue(bytes);
+        if (!value.ok()) return value.error();
+        shared->schedules->SetStored(*name, LaneOfSchedule(*name, *value, shared->lanes));
+        return Error::Ok();
+      });
+}
+
 }  // namespace vestq

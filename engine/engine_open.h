@@ -28,5 +28,7 @@ Result<StoredRows> ReadStoredRows(const Store& store, uint16_t lanes_of_new_stor
 Error RestoreCounters(EngineShared* shared);
 // The LEASED range of every lane into its owner's lease table. Errors: as above.
 Error RestoreLeases(EngineShared* shared);
+// The names of all schedules, with their lanes. Errors: as above.
+Error RestoreSchedules(EngineShared* shared);
 
 }  // namespace vestq

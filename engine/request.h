@@ -46,6 +46,7 @@ enum class RequestKind : uint8_t {
   kDataDelete,
   kDataGet,
   kDataRange,
+  kSchedule,
 };
 
 // What a worker holds: proves the claim `fence` of job `id`. Void once the lease is over (LEASE-2).

@@ -13,6 +13,7 @@
 #include "engine/latency.h"
 #include "engine/queue_registry.h"
 #include "engine/read_pool.h"
+#include "engine/schedule_registry.h"
 #include "engine/store.h"
 #include "engine/write_queue.h"
 #include "engine/writer_thread.h"
@@ -45,6 +46,7 @@ struct EngineShared {
   std::unique_ptr<EngineClock> clock;
   std::unique_ptr<WriteQueue> writes;
   std::unique_ptr<QueueRegistry> queues;
+  std::unique_ptr<ScheduleRegistry> schedules;
   std::unique_ptr<IdAllocator> ids;
   std::unique_ptr<ReadPool> reads;
   // rings[from * cores + to].

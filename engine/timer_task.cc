@@ -3,6 +3,10 @@
 #include "engine/store.h"
 
 namespace vestq {
+namespace {
+// Rows of schedules hold payloads: what one scan brings along of them, about.
+constexpr size_t kRowBytes = size_t{4} << 20;
+}  // namespace
 
 Error TimerTask::Run(const Store& store) {
   std::string prefix;
@@ -10,13 +14,16 @@ Error TimerTask::Run(const Store& store) {
   // The bound is any timer of that moment: kinds and ids count from 1.
   std::string start =
       keycodec::TimerKey(lane, clock, from_ms, keycodec::TimerKind::kUniqueWindow, JobId(0));
+  if (!from_key.empty()) start = from_key;
   auto it = store.NewIterator(Family::kRows, start, keycodec::PrefixSuccessor(prefix));
   next_ms = MonoTime::Max().ms();
+  size_t row_bytes = 0;
   for (it->Seek(start); it->Valid(); it->Next()) {
     Result<keycodec::TimerRowKey> timer = keycodec::DecodeTimerKey(it->key());
     if (!timer.ok()) return timer.error();
-    if (timer->time_ms > until_ms || hits.size() == max_timers) {
+    if (timer->time_ms > until_ms || hits.size() == max_timers || row_bytes > kRowBytes) {
       next_ms = timer->time_ms;
+      next_key.assign(it->key());
       break;
     }
     Result<keycodec::TimerValue> value = keycodec::DecodeTimerValue(it->value());
@@ -27,22 +34,19 @@ Error TimerTask::Run(const Store& store) {
                       ? keycodec::ScheduleKey(timer->schedule)
                       : std::move(value->row);
     hit.timer = std::move(*timer);
+    VESTQ_RETURN_IF_ERROR(ReadRow(store, &hit));
+    if (hit.row) row_bytes += hit.row->size();
   }
-  VESTQ_RETURN_IF_ERROR(it->error());
-  it.reset();
-  std::vector<std::string> keys, values;
-  std::vector<bool> found;
-  for (const Hit& hit : hits) {
-    if (!hit.row_key.empty()) keys.push_back(hit.row_key);
-  }
-  if (keys.empty()) return Error::Ok();
-  VESTQ_RETURN_IF_ERROR(store.MultiGet(Family::kRows, keys, &values, &found));
-  size_t i = 0;
-  for (Hit& hit : hits) {
-    if (hit.row_key.empty()) continue;
-    if (found[i]) hit.row = std::move(values[i]);
-    ++i;
-  }
+  return it->error();
+}
+
+Error TimerTask::ReadRow(const Store& store, Hit* hit) {
+  if (hit->row_key.empty()) return Error::Ok();
+  std::string bytes;
+  const Error got = store.Get(Family::kRows, hit->row_key, &bytes);
+  if (got.code() == ErrorCode::kNotFound) return Error::Ok();
+  if (!got.ok()) return got;
+  hit->row = std::move(bytes);
   return Error::Ok();
 }
 

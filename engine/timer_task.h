@@ -1,5 +1,5 @@
-// Timers of a lane whose time has come (rows `t`), with the rows they are about. Runs on a reader's
-// thread.
+// Timers of a lane whose time has come (rows `t`), with the rows they are about, as many as
+// `max_timers` and some megabytes of rows allow. Runs on a reader's thread.
 #pragma once
 
 #include <cstdint>
@@ -30,10 +30,15 @@ class TimerTask : public ReadTask {
   int64_t from_ms = 0;
   int64_t until_ms = 0;  // inclusive
   size_t max_timers = 0;
-  uint64_t mark = 0;  // the owner's, in its log of changed rows
+  std::string from_key;  // instead of from_ms, where it is not empty
+  uint64_t mark = 0;     // the owner's, in its log of changed rows
 
   std::vector<Hit> hits;
-  int64_t next_ms = 0;  // of the first timer beyond them; MonoTime::Max().ms() when there is none
+  std::string next_key;  // of the first timer beyond them; empty when there is none
+  int64_t next_ms = 0;   // of the first timer beyond them; MonoTime::Max().ms() when there is none
+
+ private:
+  static Error ReadRow(const Store& store, Hit* hit);
 };
 
 }  // namespace vestq

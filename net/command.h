@@ -76,6 +76,8 @@ void RangeData(Session& session, Args args);
 // command_queues.cc
 void Queues(Session& session, Args args);
 void Queue(Session& session, Args args);
+// command_schedules.cc
+void Schedule(Session& session, Args args);
 // command_connection.cc
 void Ping(Session& session, Args args);
 void Echo(Session& session, Args args);

@@ -136,6 +136,7 @@ void VestqSection(const ServerShared& shared, const EngineInfo& info, InfoText* 
   t->Line("jobs_leased", info.jobs_leased);
   t->Line("jobs_dead", info.jobs_dead);
   t->Line("queues", info.queues);
+  t->Line("schedules", info.schedules);
   t->Line("waiters", info.waiters);
   t->Line("leases_served", info.leases_served);
   t->Line("lease_us_p50", info.lease_us_p50);

@@ -3,6 +3,8 @@
 #include <charconv>
 #include <string_view>
 
+#include "net/schedule_reply.h"
+
 namespace vestq {
 namespace {
 
@@ -172,6 +174,8 @@ void WriteReply(const Slot& slot, RespWriter* w) {
     case RequestKind::kEnqueue: return WriteEnqueue(static_cast<const EnqueueRequest&>(request), w);
     case RequestKind::kCheckpoint:
       return w->Int(static_cast<const CheckpointRequest&>(request).left.ms());
+    case RequestKind::kSchedule:
+      return WriteScheduleReply(static_cast<const ScheduleRequest&>(request), w);
     case RequestKind::kQueueSet: return w->Simple("OK");
     case RequestKind::kLease: return WriteLease(slot, static_cast<const LeaseRequest&>(request), w);
     case RequestKind::kRenew: return w->Int(static_cast<const RenewRequest&>(request).left.ms());
@@ -222,6 +226,8 @@ size_t ReplyBytes(const Slot& slot) {
            job->type.size() + HeaderBytes(job->headers) + job->checkpoint.size() +
            job->result.size();
   }
+  if (slot.request->kind == RequestKind::kSchedule)
+    return ScheduleReplyBytes(static_cast<const ScheduleRequest&>(*slot.request));
   return DataBytes(*slot.request);
 }
 

@@ -152,6 +152,7 @@ void RequestPool::Put(Request* request) {
     case RequestKind::kPromote:
     case RequestKind::kReschedule:
     case RequestKind::kCheckpoint:
+    case RequestKind::kSchedule:
     case RequestKind::kQueueSet:
     case RequestKind::kDataSet:
     case RequestKind::kDataDelete:

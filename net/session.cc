@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "engine/schedule_request.h"
 #include "net/reactor.h"
 #include "net/replies.h"
 
@@ -245,6 +246,10 @@ size_t Session::Charge(const Request& request) const {
     case RequestKind::kDataDelete: return limits::kDataKeyBytes;
     case RequestKind::kDataGet:
     case RequestKind::kDataRange: return limits::kDataReplyBytes;
+    case RequestKind::kSchedule:
+      return static_cast<const ScheduleRequest&>(request).op == ScheduleOp::kSet
+                 ? static_cast<const ScheduleRequest&>(request).job.payload.size()
+                 : reactor_->job_bytes();
     case RequestKind::kCheckpoint:
       return static_cast<const CheckpointRequest&>(request).checkpoint.size();
   }

@@ -148,6 +148,18 @@ Error CheckLength(std::string_view what, size_t size, size_t min, size_t max) {
                                       std::to_string(max));
 }
 
+Error CheckName(const char* what, std::string_view name, size_t most) {
+  VESTQ_RETURN_IF_ERROR(CheckLength(what, name.size(), 1, most));
+  for (size_t i = 0; i < name.size(); ++i) {
+    if (name[i] < 0x21 || name[i] > 0x7e) {
+      return Error(ErrorCode::kSyntax, std::string(what) + " " + Quote(name) +
+                                           ": only ASCII 0x21 to 0x7e may stand in it; byte " +
+                                           std::to_string(i) + " is another");
+    }
+  }
+  return Error::Ok();
+}
+
 }  // namespace
 
 Result<uint64_t> ParseNumber(std::string_view name, std::string_view text, uint64_t min,
@@ -233,15 +245,11 @@ Result<uint64_t> ParseSize(std::string_view name, std::string_view text, uint64_
 }
 
 Error CheckQueue(std::string_view name) {
-  VESTQ_RETURN_IF_ERROR(CheckLength("queue name", name.size(), 1, limits::kQueueNameBytes));
-  for (size_t i = 0; i < name.size(); ++i) {
-    if (name[i] < 0x21 || name[i] > 0x7e) {
-      return Error(ErrorCode::kSyntax, "queue name " + Quote(name) +
-                                           ": only ASCII 0x21 to 0x7e may stand in it; byte " +
-                                           std::to_string(i) + " is another");
-    }
-  }
-  return Error::Ok();
+  return CheckName("queue name", name, limits::kQueueNameBytes);
+}
+
+Error CheckSchedule(std::string_view name) {
+  return CheckName("schedule name", name, limits::kScheduleNameBytes);
 }
 
 Error CheckSpace(std::string_view space) {

@@ -28,6 +28,7 @@ Result<uint64_t> ParseSize(std::string_view name, std::string_view text, uint64_
 
 // Names. kRange: length; kSyntax: a byte that may not stand there.
 Error CheckQueue(std::string_view name);
+Error CheckSchedule(std::string_view name);
 Error CheckSpace(std::string_view space);
 Error CheckWorker(std::string_view worker);
 Error CheckReason(std::string_view reason);

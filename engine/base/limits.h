@@ -56,6 +56,9 @@ inline constexpr Duration kBackoffMax = Days(365);
 inline constexpr size_t kBackoffListMax = 64;
 
 // --- Schedules ---
+inline constexpr size_t kSchedulesMax = 100'000;  // names in memory, some 250 bytes each
+inline constexpr Duration kEveryMin = Milliseconds(100);
+inline constexpr Duration kEveryMax = Days(36'500);
 inline constexpr size_t kCronBytes = 256;      // a list of every minute has 169
 inline constexpr size_t kZoneNameBytes = 100;  // the longest there is has 32
 

@@ -8,6 +8,7 @@
 #include <utility>
 #include <vector>
 
+#include "engine/schedule_registry.h"
 #include "tests/tools/check_fixture.h"
 
 namespace vestq {
@@ -81,6 +82,33 @@ TEST_F(CheckRowsTest, RowsBesideTheJobsOfADroppedQueueAreVoid) {
   // Vesting keys, records, dead letter; kept result with its job row, waiting job with its record,
   // unique key.
   EXPECT_EQ(report.void_keys, 6u + 7 + 1 + 2 + 2 + 1);
+}
+
+TEST_F(CheckRowsTest, Sched1AScheduleHasTheTimerOfItsNextSlot) {
+  const auto schedule = [](int64_t next_ms, bool paused) {
+    keycodec::ScheduleValue value;
+    value.next_ms = next_ms;
+    value.paused = paused;
+    return Bytes(value);
+  };
+  const auto violations = [this] {
+    const CheckReport report = Check();
+    const auto found = report.violations_by_invariant.find("SCHED-1");
+    return found == report.violations_by_invariant.end() ? 0u : found->second;
+  };
+  const std::string timer =
+      keycodec::TimerKey(LaneOfSchedule("nightly", keycodec::ScheduleValue{}, kLanes),
+                         keycodec::Clock::kWall, 9000, "nightly");
+  PutRow(keycodec::ScheduleKey("nightly"), schedule(9000, false));
+  EXPECT_EQ(violations(), 1u);
+  PutRow(timer, Bytes(keycodec::TimerValue{}));
+  EXPECT_EQ(violations(), 0u);
+  PutRow(keycodec::ScheduleKey("nightly"), schedule(9001, false));
+  EXPECT_EQ(violations(), 1u);
+  PutRow(keycodec::ScheduleKey("nightly"), schedule(9000, true));
+  EXPECT_EQ(violations(), 1u);
+  PutRow(keycodec::ScheduleKey("nightly"), schedule(0, true));
+  EXPECT_EQ(violations(), 0u) << "a timer that its row does not name is void";
 }
 
 TEST_F(CheckRowsTest, Code1EachRowBesideTheJobs) {
