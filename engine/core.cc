@@ -169,7 +169,10 @@ void Core::Impl::PumpStream(Stream* stream) {
   while (stream->head != nullptr) {
     Request* const request = stream->head;
     const bool exclusive = Exclusive(*request);
-    const CoreId target = exclusive ? kNoCore : Target(*shared_, *request, id_);
+    CoreId target = exclusive ? kNoCore : Target(*shared_, *request, id_);
+    // A COMPLETE may wait for a read at its owner, so only further ones go beside it.
+    if (request->kind == RequestKind::kComplete)
+      target = CoreId(static_cast<uint16_t>(target.value() + limits::kCoresMax));
     if (stream->running > 0 && (exclusive || stream->owner != target)) break;
     stream->head = request->next;
     if (stream->head == nullptr) stream->tail = nullptr;
@@ -309,8 +312,10 @@ bool Core::Impl::HandleMessages() {
 bool Core::Impl::HandleReads() {
   results_.clear();
   shared_->reads->TakeResults(id_, &results_);
+  const bool any = !results_.empty();
   for (auto& task : results_) task->finish(task.get());
-  return !results_.empty();
+  results_.clear();  // they may hold large values
+  return any;
 }
 
 void Core::Impl::SubmitRead(std::unique_ptr<ReadTask> task) {
@@ -338,6 +343,7 @@ bool Core::Impl::Turn() {
   more |= VestDue();
   LookForStep();
   FireTimers();
+  EndPauses();
   ExpireWaits();
   ServeWaiters();
   SubmitTurn();
@@ -447,7 +453,7 @@ void Core::Impl::FailEverything() {
   }
   while (RunLater()) {
   }
-  for (const auto& [request, to] : std::exchange(forwarded_, {})) executed_.push_back(request);
+  for (const auto& [request, to] : std::exchange(forwarded_, {})) Executed(request);
   for (Request* request : executed_) SetFailure(request);
   SendExecuted();
   while (!wait_timers_.empty() || !waiting_.empty()) {
@@ -494,6 +500,7 @@ Duration Core::Impl::UntilDue() const {
   MonoTime due = leases_.NextDeadline();
   if (!wait_timers_.empty()) due = std::min(due, wait_timers_.begin()->first.first);
   if (!retries_.empty()) due = std::min(due, retries_.begin()->first);
+  if (!pauses_.empty()) due = std::min(due, pauses_.begin()->first);
   int64_t wall_ms = MonoTime::Max().ms();
   for (const auto& lane : lanes_) {
     for (const DueScan* scan : {&lane.due[0], &lane.timers[0]}) {

@@ -97,13 +97,14 @@ Error Core::Impl::AddJob(CoreQueue* queue, LaneId lane, EnqueueRequest* request)
   PutExpiry(lane, header, id);
   Count(queue, keycodec::Counter::kEnqueued, 1);
   Count(queue, keycodec::Counter::kBytes, static_cast<int64_t>(request->payload.size()));
-  PutJob(queue, lane, id, std::move(header), request->payload, 0);
+  const uint32_t flags = header.flags;
+  PutJob(queue, lane, id, std::move(header), request->payload, {flags, 0});
   return Error::Ok();
 }
 
-// The job's record, and its key where the header says.
+// The job's record, and its key where the header says; `start`: the flags and attempts of that key.
 void Core::Impl::PutJob(CoreQueue* queue, LaneId lane, JobId id, keycodec::JobHeader header,
-                        std::string_view payload, uint32_t attempt) {
+                        std::string_view payload, const keycodec::ReadyValue& start) {
   auto bytes = std::make_shared<std::string>();
   keycodec::AppendJobRecord(header, payload, bytes.get());
   key_.clear();
@@ -111,12 +112,11 @@ void Core::Impl::PutJob(CoreQueue* queue, LaneId lane, JobId id, keycodec::JobHe
   batch_.Put(Family::kJob, key_, *bytes);
   if (header.vests_ms == 0) {
     return PutReady(queue, lane, header.zone.space, header.zone.incarnation, header.zone.order,
-                    {header.priority, header.enqueued_ms, id}, {header.flags, attempt},
-                    std::move(bytes));
+                    {header.priority, header.enqueued_ms, id}, start, std::move(bytes));
   }
   keycodec::ScheduledValue value;
-  value.flags = header.flags;
-  value.attempt = attempt;
+  value.flags = start.flags;
+  value.attempt = start.attempt;
   value.zone = std::move(header.zone);
   value.priority = header.priority;
   value.enqueued_ms = header.enqueued_ms;

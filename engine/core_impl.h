@@ -9,6 +9,7 @@
 #include <map>
 #include <memory>
 #include <optional>
+#include <set>
 #include <string>
 #include <string_view>
 #include <unordered_map>
@@ -81,7 +82,8 @@ struct CoreQueue {
   QueueRecord* record = nullptr;
   keycodec::CounterValue counters;  // of this core's slot
   bool counters_dirty = false;
-  bool notify = false;  // stands in Core::Impl::notify_
+  bool notify = false;                       // stands in Core::Impl::notify_
+  MonoTime pause_watched = MonoTime::Max();  // its place in Core::Impl::pauses_; Max: it has none
   std::map<std::string, std::unique_ptr<SpaceState>, std::less<>> spaces;
   FairQueue fair;
   size_t cold_spaces = 0;
@@ -171,7 +173,9 @@ class Core::Impl {
 
   // core_kv.cc
   static CoreId OwnerOfData(const EngineShared& shared, std::string_view key);
-  void ReadData(std::vector<std::string> keys, std::function<void(KvGetTask*)> then);
+  void ReadData(std::vector<std::string> keys, bool presence_only,
+                std::function<void(KvGetTask*)> then);
+  void NoteData(const std::string& key, std::optional<std::string> value);
   void PutData(const std::string& key, const std::string& value);
   void SetData(DataSetRequest* request);
   void DeleteData(DataDeleteRequest* request);
@@ -182,7 +186,8 @@ class Core::Impl {
   void SetQueue(QueueSetRequest* request);
   void OptionsChanged(QueueRecord* record);
   bool Paused(const QueueRecord& record) const;
-  void WatchPause(QueueRecord* record);
+  void WatchPause(CoreQueue* queue);
+  void EndPauses();
 
   // core_enqueue.cc
   void Enqueue(EnqueueRequest* request);
@@ -191,7 +196,7 @@ class Core::Impl {
   Result<keycodec::JobHeader> MakeHeader(const QueueRecord& record, const EnqueueRequest& request);
   Error AddJob(CoreQueue* queue, LaneId lane, EnqueueRequest* request);
   void PutJob(CoreQueue* queue, LaneId lane, JobId id, keycodec::JobHeader header,
-              std::string_view payload, uint32_t attempt);
+              std::string_view payload, const keycodec::ReadyValue& start);
   JobId NewJobId(LaneId lane);
   // Puts the READY key, counts, and shows the job to the window.
   void PutReady(CoreQueue* queue, LaneId lane, std::string_view space, Incarnation incarnation,
@@ -252,7 +257,7 @@ class Core::Impl {
   void PutExpiry(LaneId lane, const keycodec::JobHeader& header, JobId id);
   void DropExpiry(LaneId lane, const keycodec::JobHeader& header, const keycodec::JobRow* row,
                   JobId id);
-  bool HasLapsed(const keycodec::JobHeader& header);
+  bool HasLapsed(const keycodec::JobHeader& header, const keycodec::JobRow* row);
   void Lapse(const TimerTask::Hit& hit);
   void KeepResult(const Lease& lease, const LookupTask& found, Duration keep, std::string result);
   void EndKept(const TimerTask::Hit& hit);
@@ -426,11 +431,13 @@ class Core::Impl {
   std::map<uint64_t, LeaseRequest*> waiting_;  // all of them, by wait order
   std::map<std::pair<MonoTime, uint64_t>, LeaseRequest*> wait_timers_;
 
+  std::set<std::pair<MonoTime, CoreQueue*>> pauses_;        // that end by themselves
   std::multimap<MonoTime, std::function<void()>> retries_;  // of reads that failed
 
   // What was changed while reads are under way that found it.
   ChangeLog<JobId> jobs_log_;
   ChangeLog<std::string> rows_log_;
+  std::unordered_map<std::string, uint32_t> data_wanted_;  // keys that reads under way ask for
   ChangeLog<std::string, std::optional<std::string>> data_log_;  // and what is there now
   // Words to other cores that nobody else keeps (engine/jobs_part.h), until they are back.
   std::map<Request*, std::unique_ptr<Request>> notes_;

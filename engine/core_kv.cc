@@ -17,9 +17,12 @@ CoreId Core::Impl::OwnerOfData(const EngineShared& shared, std::string_view key)
 }
 
 // Reads keys of this core, and calls `then` with their values as they stand at that moment.
-void Core::Impl::ReadData(std::vector<std::string> keys, std::function<void(KvGetTask*)> then) {
+void Core::Impl::ReadData(std::vector<std::string> keys, bool presence_only,
+                          std::function<void(KvGetTask*)> then) {
   auto task = std::make_unique<KvGetTask>();
   task->keys = std::move(keys);
+  task->presence_only = presence_only;
+  for (const std::string& key : task->keys) ++data_wanted_[key];
   task->mark = data_log_.Begin();
   KvGetTask* const raw = task.get();
   task->finish = [this, raw, then = std::move(then)](ReadTask*) {
@@ -28,14 +31,23 @@ void Core::Impl::ReadData(std::vector<std::string> keys, std::function<void(KvGe
         raw->values[i] = *now_there;
     }
     data_log_.End(raw->mark);
+    for (const std::string& key : raw->keys) {
+      if (const auto wanted = data_wanted_.find(key); --wanted->second == 0)
+        data_wanted_.erase(wanted);
+    }
     then(raw);
   };
   SubmitRead(std::move(task));
 }
 
+// Only of keys that a read under way asks for: values are large.
+void Core::Impl::NoteData(const std::string& key, std::optional<std::string> value) {
+  if (data_wanted_.count(key) != 0) data_log_.Note(key, std::move(value));
+}
+
 void Core::Impl::PutData(const std::string& key, const std::string& value) {
   batch_.Put(Family::kKv, key, value);
-  data_log_.Note(key, value);
+  NoteData(key, value);
 }
 
 void Core::Impl::SetData(DataSetRequest* request) {
@@ -44,7 +56,7 @@ void Core::Impl::SetData(DataSetRequest* request) {
     request->stored = true;
     return Executed(request);
   }
-  ReadData({request->key}, [this, request](KvGetTask* task) {
+  ReadData({request->key}, false, [this, request](KvGetTask* task) {
     if (!task->error.ok()) return Refuse(request, task->error);
     const std::optional<std::string>& there = task->values[0];
     request->stored = request->when == DataSetRequest::When::kAbsent
@@ -65,12 +77,12 @@ void Core::Impl::DeleteData(DataDeleteRequest* request) {
   request->keys.erase(mine, request->keys.end());
   std::sort(keys.begin(), keys.end());  // one that is named twice is there once
   keys.erase(std::unique(keys.begin(), keys.end()), keys.end());
-  ReadData(std::move(keys), [this, request](KvGetTask* task) {
+  ReadData(std::move(keys), true, [this, request](KvGetTask* task) {
     if (!task->error.ok()) return Refuse(request, task->error);
     for (size_t i = 0; i < task->keys.size(); ++i) {
       if (!task->values[i]) continue;
       batch_.Delete(Family::kKv, task->keys[i]);
-      data_log_.Note(task->keys[i], std::nullopt);
+      NoteData(task->keys[i], std::nullopt);
       ++request->deleted;
     }
     if (request->keys.empty()) return Executed(request);
@@ -82,19 +94,12 @@ void Core::Impl::DeleteData(DataDeleteRequest* request) {
 void Core::Impl::GetData(DataGetRequest* request) {
   auto task = std::make_unique<KvGetTask>();
   task->keys = request->keys;
+  task->presence_only = request->form == DataGetRequest::Form::kCount;
   task->after = shared_->writes->submitted();
   KvGetTask* const raw = task.get();
   task->finish = [this, request, raw](ReadTask*) {
     if (!raw->error.ok()) return Refuse(request, raw->error);
     request->ticket = std::max(request->ticket, shared_->writes->submitted());
-    size_t bytes = 0;
-    for (const auto& value : raw->values) bytes += value ? value->size() : 0;
-    if (bytes > limits::kDataReplyBytes && raw->values.size() > 1) {
-      return Refuse(request,
-                    Error(ErrorCode::kTooBig, "these values have " + std::to_string(bytes) +
-                                                  " bytes together, a reply at most " +
-                                                  std::to_string(limits::kDataReplyBytes)));
-    }
     request->values = std::move(raw->values);
     Executed(request);
   };

@@ -161,6 +161,7 @@ bool Core::Impl::StillHidden(const CoreQueue* queue) const {
 
 Core::Impl::LeaseStep Core::Impl::LeaseHere(CoreQueue* queue, LeaseRequest* request, bool local) {
   bool claimed = false;
+  size_t lapsed = 0;
   if (Paused(*queue->record)) {
     PublishHead(queue);
     return LeaseStep::kEmpty;
@@ -176,7 +177,11 @@ Core::Impl::LeaseStep Core::Impl::LeaseHere(CoreQueue* queue, LeaseRequest* requ
       queue->parked.emplace_back(request, local);
       return LeaseStep::kParked;
     }
-    if (DropLapsed(zone)) continue;
+    if (DropLapsed(zone)) {
+      if (++lapsed < limits::kSliceJobs) continue;
+      MarkNotify(queue);  // the rest in the next turn
+      break;
+    }
     const auto& record = zone->window.Front().record;
     if (request->reply_bytes > 0 &&
         request->reply_bytes + record->size() > limits::kLeaseReplyBytes)
@@ -231,15 +236,14 @@ SpaceState* Core::Impl::PickSpace(CoreQueue* queue, LaneZone** zone) {
 // The zone's first job is past its EXPIRE, and its timer has not been seen to yet.
 bool Core::Impl::DropLapsed(LaneZone* zone) {
   const ReadyJob& front = zone->window.Front();
-  // One with a job row may have a time of its own: its timer knows.
-  if ((front.flags & keycodec::kFlagExpire) == 0 || (front.flags & keycodec::kFlagJobRow) != 0)
-    return false;
-  const Result<keycodec::JobRecord> decoded = keycodec::DecodeJobRecord(*front.record);
-  CHECK(decoded.ok(), "JOB-2: a record that was read and checked decodes");
-  if (!HasLapsed(decoded->header)) return false;
+  if ((front.flags & keycodec::kFlagExpire) == 0) return false;
   LookupTask found(zone->lane, front.rank.id);
   found.record_bytes = *front.record;
-  found.record = *keycodec::DecodeJobRecord(found.record_bytes);
+  Result<keycodec::JobRecord> decoded = keycodec::DecodeJobRecord(found.record_bytes);
+  CHECK(decoded.ok(), "JOB-2: a record that was read and checked decodes");
+  if (front.row != nullptr) found.row = *keycodec::DecodeJobRow(*front.row);
+  if (!HasLapsed(decoded->header, found.row ? &*found.row : nullptr)) return false;
+  found.record = std::move(*decoded);
   found.state = JobState::kReady;
   found.rank = front.rank;
   found.flags = front.flags;
@@ -258,7 +262,7 @@ bool Core::Impl::Claim(CoreQueue* queue, LaneZone* zone, LeaseRequest* request) 
   }
   SpaceState* const space = zone->space;
   ReadyJob job = zone->window.PopFront();
-  cached_bytes_ -= job.record->size();
+  cached_bytes_ -= BytesOf(job);
   Result<keycodec::JobRecord> decoded = keycodec::DecodeJobRecord(*job.record);
   CHECK(decoded.ok(), "JOB-2: a record that was read and checked decodes");
   const keycodec::JobHeader& header = decoded->header;
@@ -281,8 +285,10 @@ bool Core::Impl::Claim(CoreQueue* queue, LaneZone* zone, LeaseRequest* request) 
   lease.enqueued_ms = header.enqueued_ms;
   lease.ready_time_ms = job.rank.time_ms;
   lease.flags = job.flags & ~uint32_t{keycodec::kFlagExpire};
-  if ((job.flags & keycodec::kFlagExpire) != 0 && (job.flags & keycodec::kFlagJobRow) == 0)
-    DropExpiry(lease.lane, header, nullptr, lease.id);
+  std::optional<keycodec::JobRow> row;
+  if (job.row != nullptr) row = *keycodec::DecodeJobRow(*job.row);
+  if ((job.flags & keycodec::kFlagExpire) != 0)
+    DropExpiry(lease.lane, header, row ? &*row : nullptr, lease.id);
   lease.attempt = job.attempt + 1;
   lease.attempts_max = header.attempts_max;
   lease.payload_bytes = static_cast<uint32_t>(decoded->payload.size());
@@ -312,7 +318,7 @@ bool Core::Impl::Claim(CoreQueue* queue, LaneZone* zone, LeaseRequest* request) 
     out.type = header.type;
     out.headers = header.user_headers;
   }
-  if (job.row != nullptr) out.checkpoint = keycodec::DecodeJobRow(*job.row)->checkpoint;
+  if (row) out.checkpoint = std::move(row->checkpoint);
   request->reply_bytes += job.record->size() + out.checkpoint.size();
   out.record = std::move(job.record);
   leases_.Insert(lease);

@@ -28,7 +28,8 @@ void Core::Impl::Lookup(JobId id, std::function<void(const LookupTask*)> then) {
   task->finish = [this, raw, mark = jobs_log_.Begin(), then = std::move(then)](ReadTask*) {
     const bool changed = jobs_log_.Changed(mark, raw->id);
     jobs_log_.End(mark);
-    if (changed && raw->error.ok()) return Lookup(raw->id, then);
+    // Also one that failed: between two of its reads the job may have gone on, and made no sense.
+    if (changed && !shared_->writes->failed()) return Lookup(raw->id, then);
     then(raw);
   };
   SubmitRead(std::move(task));

@@ -39,7 +39,7 @@ void Core::Impl::SetQueue(QueueSetRequest* request) {
 void Core::Impl::OptionsChanged(QueueRecord* record) {
   CoreQueue* const queue = QueueHere(record);
   PublishHead(queue);
-  WatchPause(record);
+  WatchPause(queue);
   ++queue->new_jobs;
   MarkNotify(queue);
 }
@@ -50,11 +50,18 @@ bool Core::Impl::Paused(const QueueRecord& record) const {
 }
 
 // A pause that ends by itself: its end is as if the queue were resumed then.
-void Core::Impl::WatchPause(QueueRecord* record) {
-  if (!Paused(*record)) return;
-  const int64_t until_ms = record->settings.paused_until_ms.load(std::memory_order_relaxed);
-  if (until_ms >= limits::kKeyTimeMsMax) return;
-  retries_.emplace(MonoTime(until_ms), [this, record] { OptionsChanged(record); });
+void Core::Impl::WatchPause(CoreQueue* queue) {
+  if (queue->pause_watched < MonoTime::Max()) pauses_.erase({queue->pause_watched, queue});
+  queue->pause_watched = MonoTime::Max();
+  const int64_t until_ms = queue->record->settings.paused_until_ms.load(std::memory_order_relaxed);
+  if (!Paused(*queue->record) || until_ms >= limits::kKeyTimeMsMax) return;
+  queue->pause_watched = MonoTime(until_ms);
+  pauses_.emplace(queue->pause_watched, queue);
+}
+
+void Core::Impl::EndPauses() {
+  while (!pauses_.empty() && pauses_.begin()->first <= now_)
+    OptionsChanged(pauses_.begin()->second->record);
 }
 
 }  // namespace vestq

@@ -89,7 +89,7 @@ bool Core::Impl::DescribeOne(JobsPart* part, size_t i, uint64_t* bytes, const Lo
   job->id = task->id;
   job->want_payload = part->want_payload;
   DescribeFound(job.get(), task);
-  const uint64_t size = job->payload.size();
+  const uint64_t size = VariableBytes(*job);
   if (*bytes > 0 && *bytes + size > part->max_bytes) return false;
   *bytes += size;
   part->jobs[i] = std::move(job);
@@ -245,7 +245,7 @@ void Core::Impl::FinishPeek(PeekRequest* request) {
   for (size_t i = 0; i < request->found.size(); ++i) {
     const CoreId owner = shared_->OwnerOf(shared_->LaneOf(request->found[i].id));
     std::unique_ptr<JobRequest>& job = by_core[owner.value()]->jobs[taken[owner.value()]++];
-    const uint64_t size = job == nullptr ? 0 : job->payload.size();
+    const uint64_t size = job == nullptr ? 0 : VariableBytes(*job);
     if (job == nullptr || (bytes > 0 && bytes + size > limits::kLeaseReplyBytes)) {
       CHECK(i > 0, "a part describes its first job");
       request->cursor = request->found[i - 1].behind;

@@ -211,7 +211,7 @@ void Core::Impl::BeginRecovery(bool empty_store) {
   }
   // Until its zones are found any queue with ready jobs may have some here: other cores must ask.
   for (QueueRecord* record : shared_->queues->All()) {
-    WatchPause(record);
+    if (Paused(*record)) WatchPause(QueueHere(record));
     if (record->Total(keycodec::Counter::kReady, shared_->cores) > 0)
       PublishHead(QueueHere(record));
   }

@@ -123,9 +123,12 @@ void Core::Impl::Complete(CompleteRequest* request) {
   Lookup(lease->id, [this, request](const LookupTask* task) {
     Lease* const ended = leases_.Find(request->receipt.id, request->receipt.fence);
     if (ended == nullptr) return Refuse(request, LeaseLostError(request->receipt));  // cancelled
-    if (!task->error.ok()) {
-      leases_.Resume(ended, std::max(ended->deadline, now()));
-      return Refuse(request, task->error);
+    if (!task->error.ok() || !task->record) {
+      leases_.Restore(ended);
+      return Refuse(request, !task->error.ok() ? task->error
+                                               : Error(ErrorCode::kCorruption,
+                                                       "job " + std::to_string(ended->id.value()) +
+                                                           " has no record (JOB-2)"));
     }
     now_stale_ = true;
     EndExtras(*ended, *task, true);

@@ -13,6 +13,8 @@
 namespace vestq {
 namespace {
 constexpr Duration kReadRetry = Seconds(1);
+// Each EXPIRE that ends reads its job.
+constexpr size_t kTimersASlice = 32;
 }  // namespace
 
 void Core::Impl::PutRow(const std::string& key, std::string_view value) {
@@ -50,7 +52,7 @@ void Core::Impl::FireTimers() {
       task->clock = i == 0 ? keycodec::Clock::kEngine : keycodec::Clock::kWall;
       task->from_ms = std::max<int64_t>(0, due.from_ms);
       task->until_ms = now_ms[i];
-      task->max_timers = limits::kSliceJobs;
+      task->max_timers = kTimersASlice;
       task->mark = rows_log_.Begin();
       due.scanning = true;
       due.next_ms = MonoTime::Max().ms();  // what is put meanwhile is noted here
@@ -112,8 +114,8 @@ void Core::Impl::DropExpiry(LaneId lane, const keycodec::JobHeader& header,
   DeleteRow(keycodec::TimerKey(lane, clock, time_ms, keycodec::TimerKind::kExpire, id));
 }
 
-bool Core::Impl::HasLapsed(const keycodec::JobHeader& header) {
-  const auto [clock, time_ms] = ExpiryOf(header, nullptr);
+bool Core::Impl::HasLapsed(const keycodec::JobHeader& header, const keycodec::JobRow* row) {
+  const auto [clock, time_ms] = ExpiryOf(header, row);
   const int64_t now_ms =
       clock == keycodec::Clock::kEngine ? now().ms() : shared_->clock->Wall().ms();
   return time_ms <= now_ms;
@@ -176,10 +178,10 @@ void Core::Impl::KeepResult(const Lease& lease, const LookupTask& found, Duratio
   Count(queue, keycodec::Counter::kDone, 1);
 }
 
+// The result was put with this timer, and nothing else removes it.
 void Core::Impl::EndKept(const TimerTask::Hit& hit) {
   DeleteRow(hit.key);
-  if (!hit.row) return;
-  const Result<keycodec::DoneValue> done = keycodec::DecodeDoneValue(*hit.row);
+  const Result<keycodec::DoneRowKey> done = keycodec::DecodeDoneKey(hit.row_key);
   if (!done.ok()) {
     if (shared_->options.log) shared_->options.log("a kept result: " + done.error().ToString());
     return;
@@ -187,7 +189,7 @@ void Core::Impl::EndKept(const TimerTask::Hit& hit) {
   DeleteRow(hit.row_key);
   DeleteRow(keycodec::JobRowKey(hit.timer.lane, hit.timer.id));
   TouchJob(hit.timer.id);
-  Count(QueueById(done->zone.queue), keycodec::Counter::kDone, -1);
+  Count(QueueById(done->queue), keycodec::Counter::kDone, -1);
 }
 
 }  // namespace vestq

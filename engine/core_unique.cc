@@ -50,7 +50,7 @@ void Core::Impl::FindHolder(CoreQueue* queue, const EnqueueRequest* request,
                          (raw->row && jobs_log_.Changed(raw->jobs_mark, raw->row->id));
     rows_log_.End(raw->rows_mark);
     jobs_log_.End(raw->jobs_mark);
-    if (changed && raw->error.ok()) return FindHolder(queue, request, then);
+    if (changed && !shared_->writes->failed()) return FindHolder(queue, request, then);
     then(raw);
   };
   SubmitRead(std::move(task));
@@ -62,6 +62,12 @@ void Core::Impl::AddUnique(CoreQueue* queue, EnqueueRequest* request, const Uniq
   JobState state = JobState::kGone;
   if (task->row && task->row->live) {
     state = leases_.FindById(task->row->id) != nullptr ? JobState::kLeased : task->holder->state;
+  }
+  const bool waits = state == JobState::kScheduled || state == JobState::kReady;
+  if (waits && (task->holder->flags & keycodec::kFlagExpire) != 0 &&
+      HasLapsed(task->holder->record->header, task->holder->row ? &*task->holder->row : nullptr)) {
+    EraseFound(task->holder.get(), keycodec::Counter::kLapsed);  // its timer has not come to it yet
+    state = JobState::kGone;
   }
   const bool window = task->row && !task->row->live && task->row->until_ms > now().ms();
   if (!window && state == JobState::kGone) {
@@ -104,7 +110,6 @@ void Core::Impl::ReplaceJob(CoreQueue* queue, EnqueueRequest* request, const Uni
   key_.clear();
   keycodec::AppendJobKey(task.lane, holder.id, &key_);
   batch_.SingleDelete(Family::kJob, key_);
-  if (holder.row) DeleteRow(keycodec::JobRowKey(task.lane, holder.id));
   Count(queue, keycodec::Counter::kBytes,
         static_cast<int64_t>(request->payload.size()) -
             static_cast<int64_t>(holder.record->payload.size()));
@@ -112,7 +117,26 @@ void Core::Impl::ReplaceJob(CoreQueue* queue, EnqueueRequest* request, const Uni
   PutExpiry(task.lane, header, holder.id);
   TouchJob(holder.id);
   request->holder_state = header.vests_ms == 0 ? JobState::kReady : JobState::kScheduled;
-  PutJob(queue, task.lane, holder.id, std::move(header), request->payload, holder.attempt);
+  uint32_t flags = header.flags;
+  if (holder.row) {  // the last error and the checkpoint stay
+    keycodec::JobRow row = *holder.row;
+    row.key.clear();
+    row.expires_ms = 0;
+    row.expires_clock = keycodec::Clock::kEngine;
+    row.priority = header.priority;
+    const keycodec::Zone& zone = header.zone;
+    if (header.vests_ms == 0) {
+      keycodec::AppendReadyKey(task.lane, zone.queue, zone.incarnation, zone.order, zone.space,
+                               {header.priority, header.enqueued_ms, holder.id}, &row.key);
+    } else {
+      keycodec::AppendScheduledKey(task.lane, header.clock, header.vests_ms, holder.id, &row.key);
+    }
+    value_.clear();
+    keycodec::Append(row, &value_);
+    PutRow(keycodec::JobRowKey(task.lane, holder.id), value_);
+    flags |= holder.flags & (keycodec::kFlagJobRow | keycodec::kFlagCheckpoint);
+  }
+  PutJob(queue, task.lane, holder.id, std::move(header), request->payload, {flags, holder.attempt});
 }
 
 void Core::Impl::HoldUniqueKey(const keycodec::JobHeader& header, JobId id) {

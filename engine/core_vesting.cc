@@ -45,11 +45,11 @@ void Core::Impl::StartRefill(LaneZone* zone) {
   SubmitRead(std::move(task));
 }
 
-// A job may have been leased, given a checkpoint and come back to the same place since the read: its
-// record is the same, its row is not.
+// A job may have been leased, given a checkpoint or another payload, and have come back to the same
+// place since the read.
 void Core::Impl::ForgetOldRows(uint64_t mark, std::vector<ReadyJob>* jobs) {
   for (ReadyJob& job : *jobs) {
-    if (job.row != nullptr && jobs_log_.Changed(mark, job.rank.id)) job.record = job.row = nullptr;
+    if (jobs_log_.Changed(mark, job.rank.id)) job.record = job.row = nullptr;
   }
   jobs_log_.End(mark);
 }
@@ -96,8 +96,8 @@ void Core::Impl::FinishFetch(LaneZone* zone, FetchTask* task) {
     if (job.record == nullptr) continue;
     ReadyJob* const place = zone->window.FindRecordless(job.rank);
     if (place == nullptr) continue;
-    if ((place->flags & keycodec::kFlagCheckpoint) != 0 && job.row == nullptr) continue;
-    cached_bytes_ += job.record->size();
+    if (NeedsJobRow(place->flags) && job.row == nullptr) continue;
+    cached_bytes_ += BytesOf(job);
     place->record = std::move(job.record);
     place->row = std::move(job.row);
   }

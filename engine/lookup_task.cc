@@ -107,6 +107,8 @@ Error LookupTask::Run(const Store& store) {
   std::string scheduled_key;
   if (row) {
     if (row->place == keycodec::Place::kDead) return FindDead(store, row->key);
+    // Finished between the two reads: its owner knows, and looks again.
+    if (row->place != keycodec::Place::kVesting) return Error::Ok();
     ready.priority = row->priority;
     const Result<keycodec::Range> range = keycodec::RangeOf(row->key);
     if (!range.ok()) return range.error();

@@ -56,4 +56,11 @@ Result<Receipt> Receipt::Parse(std::string_view text) {
   return receipt;
 }
 
+size_t VariableBytes(const JobRequest& job) {
+  size_t bytes = job.space.size() + job.last_error.size() + job.reason.size() + job.payload.size() +
+                 job.type.size() + job.checkpoint.size() + job.result.size();
+  for (const auto& [name, value] : job.headers) bytes += 32 + name.size() + value.size();
+  return bytes;
+}
+
 }  // namespace vestq

@@ -273,6 +273,9 @@ struct QueueSetRequest : Request {
   bool resume = false;
 };
 
+// Bytes of what may be long in it.
+[[nodiscard]] size_t VariableBytes(const JobRequest& job);
+
 // REVOKE: ends a lease as its expiry would; the attempt is used. Outputs: revoked (false: the job is
 // not leased).
 struct RevokeRequest : Request {

@@ -33,6 +33,7 @@ Error TimerTask::Run(const Store& store) {
     hit.row_key = timer->kind == keycodec::TimerKind::kSchedule
                       ? keycodec::ScheduleKey(timer->schedule)
                       : std::move(value->row);
+    hit.reads = !hit.row_key.empty() && timer->kind != keycodec::TimerKind::kKept;
     hit.timer = std::move(*timer);
     VESTQ_RETURN_IF_ERROR(ReadRow(store, &hit));
     if (hit.row) row_bytes += hit.row->size();
@@ -41,7 +42,7 @@ Error TimerTask::Run(const Store& store) {
 }
 
 Error TimerTask::ReadRow(const Store& store, Hit* hit) {
-  if (hit->row_key.empty()) return Error::Ok();
+  if (!hit->reads) return Error::Ok();
   std::string bytes;
   const Error got = store.Get(Family::kRows, hit->row_key, &bytes);
   if (got.code() == ErrorCode::kNotFound) return Error::Ok();

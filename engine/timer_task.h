@@ -20,8 +20,10 @@ class TimerTask : public ReadTask {
   struct Hit {
     std::string key;  // the timer's own
     keycodec::TimerRowKey timer;
-    // The row it is about and what stands there; none: nothing does, or it is about none.
+    // The row it is about and what stands there; none: nothing does, it is about none, or that was not
+    // read (kKept: a result may be large, and goes together with its timer).
     std::string row_key;
+    bool reads = false;
     std::optional<std::string> row;
   };
 

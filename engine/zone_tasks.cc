@@ -8,27 +8,26 @@
 namespace vestq {
 namespace {
 
-// Job rows of those that were read and have a checkpoint. One without its row was changed meanwhile: it
-// counts as not read.
-Error ReadJobRows(const Store& store, LaneId lane, std::vector<ReadyJob>* jobs) {
-  std::vector<std::string> keys, values;
-  std::vector<ReadyJob*> wanted;
+// Job rows of those that were read and need one, at most about `bytes` of them, at least one. A job whose
+// row is not there was changed meanwhile; it, and those beyond the limit, count as not read.
+Error ReadJobRows(const Store& store, LaneId lane, uint64_t bytes, std::vector<ReadyJob>* jobs) {
+  uint64_t read = 0;
   for (ReadyJob& job : *jobs) {
-    if (job.record == nullptr || (job.flags & keycodec::kFlagCheckpoint) == 0) continue;
-    keys.push_back(keycodec::JobRowKey(lane, job.rank.id));
-    wanted.push_back(&job);
-  }
-  if (keys.empty()) return Error::Ok();
-  std::vector<bool> found;
-  VESTQ_RETURN_IF_ERROR(store.MultiGet(Family::kRows, keys, &values, &found));
-  for (size_t i = 0; i < wanted.size(); ++i) {
-    if (!found[i]) {
-      wanted[i]->record = nullptr;
+    if (job.record == nullptr || !NeedsJobRow(job.flags)) continue;
+    std::string value;
+    const Error error =
+        read > 0 && read >= bytes
+            ? Error(ErrorCode::kNotFound, "no room")
+            : store.Get(Family::kRows, keycodec::JobRowKey(lane, job.rank.id), &value);
+    if (error.code() == ErrorCode::kNotFound) {
+      job.record = nullptr;
       continue;
     }
-    const Result<keycodec::JobRow> row = keycodec::DecodeJobRow(values[i]);
+    VESTQ_RETURN_IF_ERROR(error);
+    const Result<keycodec::JobRow> row = keycodec::DecodeJobRow(value);
     if (!row.ok()) return row.error();
-    wanted[i]->row = std::make_shared<const std::string>(std::move(values[i]));
+    read += value.size();
+    job.row = std::make_shared<const std::string>(std::move(value));
   }
   return Error::Ok();
 }
@@ -64,7 +63,7 @@ Error ReadRecords(const Store& store, LaneId lane, uint64_t bytes, Missing missi
     i = end;
     chunk = read / i < 4096 ? std::min<size_t>(64, chunk * 2) : 4;
   }
-  return ReadJobRows(store, lane, jobs);
+  return ReadJobRows(store, lane, bytes, jobs);
 }
 
 Error RefillTask::Run(const Store& store) {

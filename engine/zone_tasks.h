@@ -16,8 +16,14 @@
 
 namespace vestq {
 
+// A LEASE needs what the job's row says: a checkpoint, or when EXPIRE ends a job that was moved.
+inline bool NeedsJobRow(uint32_t flags) {
+  constexpr uint32_t kMovedExpiry = keycodec::kFlagExpire | keycodec::kFlagJobRow;
+  return (flags & keycodec::kFlagCheckpoint) != 0 || (flags & kMovedExpiry) == kMovedExpiry;
+}
+
 // Records for jobs whose keys are known, at most about `bytes` of them, at least one; with the job rows
-// of those that have a checkpoint. A record is null where it was not read. A job without a record is kCorruption (JOB-2), or left out where it may
+// of those that need them. A record is null where it was not read. A job without a record is kCorruption (JOB-2), or left out where it may
 // have been cancelled since its key was seen.
 enum class Missing : uint8_t { kIsCorrupt, kIsLeftOut };
 Error ReadRecords(const Store& store, LaneId lane, uint64_t bytes, Missing missing,

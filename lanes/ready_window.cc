@@ -5,10 +5,6 @@
 #include "engine/base/check.h"
 
 namespace vestq {
-namespace {
-uint64_t BytesOf(const ReadyJob& job) { return job.record == nullptr ? 0 : job.record->size(); }
-}  // namespace
-
 ReadyWindow::ReadyWindow(keycodec::Order order, size_t capacity, bool complete)
     : capacity_(capacity), jobs_(order), complete_(complete), changes_(order) {
   CHECK(capacity >= 1);

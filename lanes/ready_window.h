@@ -49,6 +49,11 @@ struct ReadyJob {
   std::shared_ptr<const std::string> row = nullptr;
 };
 inline const keycodec::ReadyRank& RankOf(const ReadyJob& job) { return job.rank; }
+// Of what it holds in memory, as it counts in the owner's budget.
+inline uint64_t BytesOf(const ReadyJob& job) {
+  return (job.record == nullptr ? 0 : job.record->size()) +
+         (job.row == nullptr ? 0 : job.row->size());
+}
 
 class ReadyWindow {
  public:

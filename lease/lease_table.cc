@@ -167,6 +167,11 @@ void LeaseTable::Resume(Lease* lease, MonoTime when) {
   }
 }
 
+void LeaseTable::Restore(Lease* lease) {
+  Resume(lease, lease->deadline);
+  lease->ending = false;
+}
+
 void LeaseTable::Erase(Lease* lease) {
   const size_t slot = FindSlot(lease->id);
   CHECK(slots_[slot] != 0, "LEASE-1: not a lease of this table");

@@ -138,6 +138,9 @@ class LeaseTable {
   // REQUIRES: a lease of this table; Resume: one that is ending.
   void Suspend(Lease* lease);
   void Resume(Lease* lease, MonoTime when);
+  // Takes Suspend back, of a lease that did not end after all: it lasts until its deadline. REQUIRES: one
+  // that is ending.
+  void Restore(Lease* lease);
 
   // Calls visit(const Lease&) for each, in no particular order.
   template <typename Visit>

@@ -6,6 +6,13 @@
 #include "net/schedule_reply.h"
 
 namespace vestq {
+
+size_t HeaderBytes(const std::vector<std::pair<std::string, std::string>>& headers) {
+  size_t bytes = 0;
+  for (const auto& [name, value] : headers) bytes += 32 + name.size() + value.size();
+  return bytes;
+}
+
 namespace {
 
 // "id.epoch.claim" without a string of its own.
@@ -30,12 +37,6 @@ void WriteHeaders(const Headers& headers, RespWriter* w) {
     w->Bulk(name);
     w->Bulk(value);
   }
-}
-
-size_t HeaderBytes(const Headers& headers) {
-  size_t bytes = 0;
-  for (const auto& [name, value] : headers) bytes += 32 + name.size() + value.size();
-  return bytes;
 }
 
 void WriteText(std::string_view name, std::string_view value, RespWriter* w) {
@@ -222,9 +223,7 @@ size_t ReplyBytes(const Slot& slot) {
   if (const size_t bytes = HandlingBytes(*slot.request); bytes > 0) return bytes;
   if (slot.request->kind == RequestKind::kJob) {
     const auto* job = static_cast<const JobRequest*>(slot.request);
-    return kJobBytes + job->payload.size() + job->last_error.size() + job->reason.size() +
-           job->type.size() + HeaderBytes(job->headers) + job->checkpoint.size() +
-           job->result.size();
+    return kJobBytes + VariableBytes(*job);
   }
   if (slot.request->kind == RequestKind::kSchedule)
     return ScheduleReplyBytes(static_cast<const ScheduleRequest&>(*slot.request));

@@ -11,6 +11,7 @@ void WriteReply(const Slot& slot, RespWriter* writer);
 
 // About how many bytes that is; at least as many for payloads.
 size_t ReplyBytes(const Slot& slot);
+size_t HeaderBytes(const std::vector<std::pair<std::string, std::string>>& headers);
 
 // A job's map, as JOB answers it; `with_id` of a listing. Null when there is no such job.
 void WriteJob(const JobRequest& job, bool with_id, RespWriter* writer);

@@ -64,8 +64,7 @@ size_t HandlingBytes(const Request& request) {
     constexpr size_t kJob = 640;
     const auto& peek = static_cast<const PeekRequest&>(request);
     size_t bytes = kFrame + peek.cursor.size();
-    for (const auto& job : peek.jobs)
-      bytes += kJob + job->payload.size() + job->last_error.size() + job->reason.size();
+    for (const auto& job : peek.jobs) bytes += kJob + VariableBytes(*job);
     return bytes;
   }
   return 0;

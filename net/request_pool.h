@@ -46,11 +46,8 @@ struct Slot {
 // Its reply carries payloads.
 inline bool IsHeavy(const Request& request) {
   return request.kind == RequestKind::kLease || request.kind == RequestKind::kDataGet ||
-         request.kind == RequestKind::kDataRange ||
-         (request.kind == RequestKind::kPeek &&
-          static_cast<const PeekRequest&>(request).want_payload) ||
-         (request.kind == RequestKind::kJob &&
-          static_cast<const JobRequest&>(request).want_payload);
+         request.kind == RequestKind::kDataRange || request.kind == RequestKind::kPeek ||
+         request.kind == RequestKind::kJob;
 }
 
 class RequestPool {

@@ -212,7 +212,10 @@ void Session::ProtocolError(const std::string& text) {
 
 size_t Session::Charge(const Request& request) const {
   switch (request.kind) {
-    case RequestKind::kEnqueue: return static_cast<const EnqueueRequest&>(request).payload.size();
+    case RequestKind::kEnqueue: {
+      const auto& enqueue = static_cast<const EnqueueRequest&>(request);
+      return enqueue.payload.size() + HeaderBytes(enqueue.headers);
+    }
     case RequestKind::kPeek: {
       const auto& peek = static_cast<const PeekRequest&>(request);
       return peek.want_payload
@@ -228,8 +231,7 @@ size_t Session::Charge(const Request& request) const {
     case RequestKind::kLease:
       return std::min(static_cast<const LeaseRequest&>(request).count * reactor_->job_bytes(),
                       limits::kLeaseReplyBytes);
-    case RequestKind::kJob:
-      return static_cast<const JobRequest&>(request).want_payload ? reactor_->job_bytes() : 0;
+    case RequestKind::kJob: return reactor_->job_bytes();
     case RequestKind::kComplete: return static_cast<const CompleteRequest&>(request).result.size();
     case RequestKind::kRenew:
     case RequestKind::kFail:
@@ -242,8 +244,16 @@ size_t Session::Charge(const Request& request) const {
     case RequestKind::kRedrive:
     case RequestKind::kJobsPart:
     case RequestKind::kQueueSet: return 0;
-    case RequestKind::kDataSet: return static_cast<const DataSetRequest&>(request).value.size();
-    case RequestKind::kDataDelete: return limits::kDataKeyBytes;
+    case RequestKind::kDataSet: {
+      const auto& set = static_cast<const DataSetRequest&>(request);
+      return set.value.size() + set.expected.size();
+    }
+    case RequestKind::kDataDelete: {
+      size_t bytes = 0;
+      for (const std::string& key : static_cast<const DataDeleteRequest&>(request).keys)
+        bytes += key.size();
+      return bytes;
+    }
     case RequestKind::kDataGet:
     case RequestKind::kDataRange: return limits::kDataReplyBytes;
     case RequestKind::kSchedule:

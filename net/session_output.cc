@@ -76,7 +76,7 @@ void Session::MakeRoom(size_t bytes) {
 
 void Session::NoteLeases(const Slot& slot) {
   if (slot.request->kind == RequestKind::kJob) {
-    reactor_->SeeJobBytes(static_cast<const JobRequest*>(slot.request)->payload.size());
+    reactor_->SeeJobBytes(VariableBytes(*static_cast<const JobRequest*>(slot.request)));
     return;
   }
   if (slot.request->kind != RequestKind::kLease) return;
@@ -84,7 +84,7 @@ void Session::NoteLeases(const Slot& slot) {
   const uint64_t end = sent_total_ + Unsent();
   for (const LeasedJob& job : lease->jobs) {
     unsent_leases_.push_back({end, job.receipt});
-    reactor_->SeeJobBytes(job.payload.size());
+    reactor_->SeeJobBytes(job.payload.size() + job.checkpoint.size() + HeaderBytes(job.headers));
   }
 }
 

@@ -5,6 +5,7 @@
 
 #include <functional>
 
+#include "engine/kv_request.h"
 #include "tests/sim/world.h"
 
 namespace vestq {
@@ -428,6 +429,72 @@ TEST_F(Extras, ACompleteThatReadsIsOverAtOnceForAllOthers) {
   EXPECT_EQ(second.error.code(), ErrorCode::kLeaseLost);
   EXPECT_EQ(renew.error.code(), ErrorCode::kLeaseLost);
   EXPECT_EQ(world_.Counts("q").completed, 1);
+}
+
+TEST_F(Extras, WhatFollowsACompleteInItsStreamComesAfterIt) {
+  Enqueue([](EnqueueRequest* r) { r->keep = Seconds(100); });
+  const LeasedJob job = One();
+  Stream stream;
+  CompleteRequest complete;
+  complete.receipt = job.receipt;
+  DataSetRequest set;
+  set.key = "done";
+  set.value = "1";
+  bool complete_done = false, set_done = false;
+  world_.Start(&complete, &complete_done, 0, &stream);
+  world_.Start(&set, &set_done, 0, &stream);
+  world_.Settle();
+  ASSERT_TRUE(complete_done && set_done);
+  EXPECT_LE(complete.ticket, set.ticket);  // the same batch, or a later one
+}
+
+TEST_F(Extras, ReplaceKeepsTheCheckpointOfARetry) {
+  Unique("k");
+  const LeasedJob job = One();
+  ASSERT_TRUE(Checkpoint(job.receipt, "half").ok());
+  Fail(job.receipt, "once");
+  const Added replaced = Enqueue([](EnqueueRequest* r) {
+    r->payload = "new";
+    r->unique_key = "k";
+    r->unique_replace = true;
+  });
+  EXPECT_EQ(replaced.state, JobState::kReady);
+  Restart();
+  const LeasedJob again = One();
+  EXPECT_EQ(again.payload, "new");
+  EXPECT_EQ(again.checkpoint, "half");
+  EXPECT_EQ(again.attempt, 2u);
+  EXPECT_THAT(world_.Violations(), IsEmpty());
+}
+
+TEST_F(Extras, AHolderPastItsTimeTurnsNobodyAway) {
+  Enqueue([](EnqueueRequest* r) {
+    r->unique_key = "k";
+    r->expire = Seconds(10);
+  });
+  world_.Kill();
+  world_.Advance(Seconds(60));
+  world_.Open();
+  EXPECT_TRUE(Unique("k").added);
+  EXPECT_EQ(world_.Counts("q").lapsed, 1);
+  EXPECT_THAT(world_.Violations(), IsEmpty());
+}
+
+TEST_F(Extras, AMovedJobExpiresByItsNewTimeAlsoAtALease) {
+  const JobId id = Enqueue([](EnqueueRequest* r) { r->expire = Seconds(10); }).id;
+  RescheduleRequest later;
+  later.id = id;
+  later.delay = Seconds(30);
+  world_.Run(&later);
+  ASSERT_TRUE(later.error.ok());
+  Pass(Seconds(35));
+  EXPECT_EQ(world_.State(id), JobState::kReady);
+  world_.Kill();
+  world_.Advance(Seconds(60));
+  world_.Open();
+  EXPECT_THAT(world_.Lease("q"), IsEmpty());
+  EXPECT_EQ(world_.Counts("q").lapsed, 1);
+  EXPECT_THAT(world_.Violations(), IsEmpty());
 }
 
 }  // namespace
