@@ -1,0 +1,71 @@
+#!/usr/bin/env python3
+"""`vestq queue`, and the options of `vestq enqueue` for unique, kept and labelled jobs; what `vestq work` gives a command."""
+
+import json
+import unittest
+
+import harness
+from harness import Case, to_map
+
+
+class Queue(Case):
+    def setUp(self):
+        super().setUp()
+        self.server = self.daemon()
+        self.client = self.server.client()
+        self.addCleanup(self.client.close)
+
+    def vestq(self, *words, status=0):
+        done = harness.run(*words, "--server", self.server.address)
+        self.assertEqual(done.returncode, status, done.stderr)
+        return done
+
+    def info(self):
+        return json.loads(self.vestq("queue", "info", "q", "--json").stdout)
+
+    def test_options_are_set_shown_and_unset(self):
+        self.vestq("queue", "set", "q", "lease=2m", "attempts=5", "backoff=fixed:10s", "keep=1h")
+        info = self.info()
+        self.assertEqual((info["lease"], info["attempts"], info["backoff"], info["keep"]), ("2m", 5, "fixed:10s", "1h"))
+        self.vestq("queue", "set", "q", "lease=default")
+        self.assertEqual(self.info()["lease"], "30s")
+        self.assertIn("backoff      fixed:10s", self.vestq("queue", "info", "q").stdout)
+
+    def test_a_paused_queue_gives_nothing_out(self):
+        self.vestq("queue", "pause", "q")
+        self.vestq("enqueue", "q", "x")
+        self.assertIsNone(self.client.call("LEASE", "q"))
+        self.assertEqual(self.info()["paused"], -1)
+        self.vestq("queue", "pause", "q", "--for", "1h")
+        self.assertGreater(self.info()["paused"], 3_500_000)
+        self.vestq("queue", "resume", "q")
+        self.assertEqual(len(self.client.call("LEASE", "q")), 1)
+
+    def test_what_is_wrong_is_said(self):
+        self.assertIn("OPTION=VALUE", self.vestq("queue", "set", "q", "lease", status=2).stderr)
+        self.assertIn("30s", self.vestq("queue", "set", "q", "lease=30", status=1).stderr)
+        self.assertIn("NOTFOUND", self.vestq("queue", "info", "nothing", status=1).stderr)
+        self.assertEqual(harness.run("queue").returncode, 2)
+
+    def test_a_unique_key_that_is_held_names_its_job(self):
+        first = self.vestq("enqueue", "q", "x", "--unique", "k", "--for", "1h").stdout.split()
+        self.assertEqual(len(first), 1)
+        self.assertEqual(self.vestq("enqueue", "q", "y", "--unique", "k").stdout.split(), [first[0], "ready"])
+        held = json.loads(self.vestq("enqueue", "q", "z", "--unique", "k", "--replace", "--json").stdout)
+        self.assertEqual(held, {"id": first[0], "added": False, "state": "ready"})
+        self.assertEqual(to_map(self.client.call("JOB", first[0], "PAYLOAD"))["payload"], b"z")
+
+    def test_a_command_sees_type_and_checkpoint(self):
+        self.vestq("enqueue", "q", "x", "--type", "resize", "--header", "trace=a=b", "--keep", "1h")
+        job = to_map(self.client.call("LEASE", "q")[0])
+        self.assertEqual(job["headers"], [b"trace", b"a=b"])
+        self.client.call("CHECKPOINT", job["receipt"], "page 7")
+        self.client.call("RELEASE", job["receipt"])
+        done = harness.run("work", "q", "--drain", "--server", self.server.address, "--", "sh", "-c",
+                           'echo "$VESTQ_TYPE, $VESTQ_CHECKPOINT"')
+        self.assertEqual(done.stdout, "resize, page 7\n", done.stderr)
+        self.assertEqual(to_map(self.client.call("JOB", job["id"]))["state"], b"done")
+
+
+if __name__ == "__main__":
+    unittest.main()
