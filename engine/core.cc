@@ -440,6 +440,11 @@ void Core::Impl::FailEverything() {
   // The batch of this turn was never submitted, what rests on it is unknown to the store.
   batch_.Clear();
   dirty_.clear();
+  // Nothing comes of these any more; left standing they would keep the core awake.
+  for (CoreQueue* queue : notify_) queue->notify = false;
+  notify_.clear();
+  retries_.clear();
+  pauses_.clear();
   HandleMessages();
   HandleReads();
   // Reads that were not handed to the readers yet come to an end as those with the readers do:
