@@ -34,6 +34,7 @@ namespace vestq {
 struct SpaceState;
 class LookupTask;
 class RedriveTask;
+class PeekTask;
 struct JobsPart;
 class RefillTask;
 class UniqueTask;
@@ -87,8 +88,19 @@ struct CoreQueue {
   std::map<std::string, std::unique_ptr<SpaceState>, std::less<>> spaces;
   FairQueue fair;
   size_t cold_spaces = 0;
-  uint32_t wakes = 0;                         // from other cores, not yet used
-  uint32_t new_jobs = 0;                      // became ready in this turn, not yet told to anyone
+  uint32_t wakes = 0;     // from other cores, not yet used
+  uint32_t new_jobs = 0;  // became ready in this turn, not yet told to anyone
+  // Of dead letters (core_retention.cc).
+  struct Retention {
+    bool known = false;  // this run's first death has been told to the keeper
+    bool asked = false;  // a word to the keeper is under way
+    // The keeper's.
+    bool running = false;
+    bool again = false;
+    int64_t from_ms = 0;  // no dead letter is older
+    MonoTime timer = MonoTime::Max();
+  };
+  Retention retention;
   std::map<uint64_t, LeaseRequest*> waiters;  // LEASEs that started here, by wait order
   std::vector<std::pair<Request*, bool>>
       parked;  // LEASEs (request, local) until a cold read is back
@@ -354,6 +366,20 @@ class Core::Impl {
   Error HandOver(const JobsPart& part, LaneId lane, int64_t vest_ms, const LookupTask* task);
   void NotePart(JobsPart* part);
 
+  // core_retention.cc
+  void NoteDeath(CoreQueue* queue);
+  void AskKeeper(CoreQueue* queue);
+  void KeepPart(JobsPart* part);
+  void BeginKeeping();
+  void KeepNext();
+  void KeepNoMore(CoreQueue* queue);
+  void FinishKeep(CoreQueue* queue, PeekTask* task);
+  void DropOver(CoreQueue* queue, std::shared_ptr<std::vector<std::unique_ptr<JobsPart>>> parts,
+                int64_t last_ms);
+  void RetryKeep(CoreQueue* queue, const Error& error);
+  void LookAgainAt(CoreQueue* queue, MonoTime when);
+  void DropPart(JobsPart* part);
+
   // core_handling.cc
   void Revoke(RevokeRequest* request);
   void Promote(PromoteRequest* request);
@@ -441,6 +467,7 @@ class Core::Impl {
   ChangeLog<std::string, std::optional<std::string>> data_log_;  // and what is there now
   // Words to other cores that nobody else keeps (engine/jobs_part.h), until they are back.
   std::map<Request*, std::unique_ptr<Request>> notes_;
+  std::vector<QueueRecord*> to_keep_;  // at a start: whose dead letters are still to be looked at
 
   // Schedules: those that a change is under way for, with the changes that wait for it; and those
   // deleted in this turn.

@@ -40,6 +40,7 @@ void Core::Impl::OptionsChanged(QueueRecord* record) {
   CoreQueue* const queue = QueueHere(record);
   PublishHead(queue);
   WatchPause(queue);
+  if (record->Total(keycodec::Counter::kDead, shared_->cores) > 0) AskKeeper(queue);
   ++queue->new_jobs;
   MarkNotify(queue);
 }

@@ -61,6 +61,8 @@ void Core::Impl::DoPart(JobsPart* part) {
   switch (part->work) {
     case JobsPart::Work::kDescribe: return DescribePart(part);
     case JobsPart::Work::kRedrive: return RedrivePart(part);
+    case JobsPart::Work::kDrop: return DropPart(part);
+    case JobsPart::Work::kKeep: return KeepPart(part);
     case JobsPart::Work::kNote: return NotePart(part);
   }
 }

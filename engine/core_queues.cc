@@ -215,6 +215,7 @@ void Core::Impl::BeginRecovery(bool empty_store) {
     if (record->Total(keycodec::Counter::kReady, shared_->cores) > 0)
       PublishHead(QueueHere(record));
   }
+  BeginKeeping();
   if (empty_store) undiscovered_ = 0;
 }
 

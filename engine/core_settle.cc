@@ -320,6 +320,7 @@ void Core::Impl::MakeDead(Lease* lease, std::string reason, std::string last_err
   PutRow(keycodec::JobRowKey(old.lane, old.id), value_);
   Count(queue, keycodec::Counter::kDead, 1);
   Count(queue, keycodec::Counter::kDied, 1);
+  NoteDeath(queue);
   EraseLeased(lease, queue);
 }
 

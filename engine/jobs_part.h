@@ -26,6 +26,8 @@ struct JobsPart : Request {
   enum class Work : uint8_t {
     kDescribe,
     kRedrive,
+    kDrop,  // dead letters whose time is over
+    kKeep,  // a queue has dead letters that its keeper must look at: `from_queue`
     kNote,  // a job has been put into SCHEDULED of `note_lane`: look there
   };
   Work work = Work::kDescribe;
@@ -44,6 +46,9 @@ struct JobsPart : Request {
   std::vector<int64_t> vest_ms;  // of each; 0: at once
   bool explain = false;
   uint64_t redriven = 0;
+
+  // kDrop.
+  std::vector<std::string> keys;  // of the dead letters of `ids`
 
   // kNote.
   LaneId note_lane;

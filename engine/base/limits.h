@@ -42,6 +42,7 @@ inline constexpr uint32_t kRangeCountMax = 10'000;
 // --- Dead letters ---
 inline constexpr Duration kDeadKeepDefault = Days(180);
 inline constexpr uint64_t kDeadMaxDefault = 1'000'000;  // of a queue; the oldest is dropped
+inline constexpr uint32_t kRedriveRateMax = 1'000'000;  // a second; faster is all at once
 
 // --- Spans ---
 inline constexpr Duration kLeaseDefault = Seconds(30);
@@ -74,9 +75,6 @@ inline constexpr uint64_t kMemoryPerLeasedMin = 512;
 // --- Looking ---
 inline constexpr uint32_t kPeekCountMax = 1000;  // jobs of a page, as of one LEASE
 inline constexpr size_t kWorkerRows = 1000;      // of WORKERS: a reply of at most about half a MiB
-
-// --- Dead letters ---
-inline constexpr uint32_t kRedriveRateMax = 1'000'000;  // a second; faster is all at once
 
 // --- Engine ---
 inline constexpr uint16_t kLanesDefault = 16;
