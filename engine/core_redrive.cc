@@ -137,7 +137,8 @@ void Core::Impl::LookForRedrive(JobsPart* part, size_t i, WalkStep then) {
     }
     jobs_log_.End(raw->jobs_mark);
     rows_log_.End(raw->rows_mark);
-    if (changed && raw->error.ok()) return LookForRedrive(part, i, then);
+    // Also one that failed: between two of its reads the job may have gone on, and made no sense.
+    if (changed && !shared_->writes->failed()) return LookForRedrive(part, i, then);
     const Error error = raw->error.ok() ? RedriveOne(part, i, *raw) : raw->error;
     if (error.ok()) return then(true);
     part->error = error;

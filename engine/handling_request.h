@@ -50,7 +50,7 @@ struct WorkersRequest : Request {
 struct PeekRequest : Request {
   PeekRequest() : Request(RequestKind::kPeek) {}
   std::string queue;
-  JobState state = JobState::kReady;  // kReady, kScheduled, kLeased or kDead
+  JobState state = JobState::kReady;  // not kGone, kWaiting
   bool one_space = false;
   std::string space;
   uint32_t count = 10;        // 1 .. limits::kPeekCountMax

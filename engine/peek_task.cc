@@ -9,9 +9,10 @@
 namespace vestq {
 namespace {
 
-// The first key of the dead letters of one life of a queue.
-std::string FirstDeadKey(const keycodec::Zone& zone) {
-  return keycodec::DeadKey(zone.queue, zone.incarnation, 0, JobId(0));
+std::string RowsPrefix(keycodec::QueueRows rows, const keycodec::Zone& zone) {
+  std::string prefix;
+  keycodec::AppendQueueRowsPrefix(rows, zone.queue, zone.incarnation, &prefix);
+  return prefix;
 }
 
 }  // namespace
@@ -33,6 +34,14 @@ Result<std::optional<JobId>> PeekTask::Match(std::string_view key, std::string_v
     if (held->zone.queue != zone.queue || held->zone.incarnation != zone.incarnation) return none;
     if (one_space && held->zone.space != zone.space) return none;
     return std::optional(scheduled->id);
+  }
+  if (state == JobState::kDone) {
+    const Result<keycodec::DoneRowKey> done = keycodec::DecodeDoneKey(key);
+    if (!done.ok()) return done.error();
+    const Result<keycodec::DoneValue> kept = keycodec::DecodeDoneValue(value);
+    if (!kept.ok()) return kept.error();
+    if (one_space && kept->zone.space != zone.space) return none;
+    return std::optional(done->id);
   }
   const Result<keycodec::DeadRowKey> dead = keycodec::DecodeDeadKey(key);
   if (!dead.ok()) return dead.error();
@@ -67,12 +76,10 @@ Error PeekTask::Scan(const Store& store, Family family, const std::string& lower
 
 Error PeekTask::Run(const Store& store) {
   bool stop = false;
-  if (state == JobState::kDead) {
-    const std::string lower = FirstDeadKey(zone);
-    // Behind the letter, queue and incarnation come the time and the id.
-    const size_t prefix = lower.size() - keycodec::kTimeBytes - keycodec::kIdBytes;
-    return Scan(store, Family::kRows, lower, keycodec::PrefixSuccessor(lower.substr(0, prefix)),
-                &stop);
+  if (state == JobState::kDead || state == JobState::kDone) {
+    const std::string prefix = RowsPrefix(
+        state == JobState::kDead ? keycodec::QueueRows::kDead : keycodec::QueueRows::kDone, zone);
+    return Scan(store, Family::kRows, prefix, keycodec::PrefixSuccessor(prefix), &stop);
   }
   for (uint16_t i = 0; i < lanes && !stop; ++i) {
     const LaneId lane(i);

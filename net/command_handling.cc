@@ -56,20 +56,17 @@ constexpr OptionSpec kSpecs[] = {{"STATE"}, {"SPACE"}, {"COUNT"}, {"CURSOR"}, {"
 
 Error ParseState(std::string_view text, JobState* state) {
   static constexpr JobState kStates[] = {JobState::kReady, JobState::kScheduled, JobState::kLeased,
-                                         JobState::kDead};
+                                         JobState::kDead, JobState::kDone};
   for (const JobState known : kStates) {
     if (!words::EqualsIgnoreCase(text, JobStateName(known))) continue;
     *state = known;
     return Error::Ok();
   }
-  for (const JobState later : {JobState::kWaiting, JobState::kDone}) {
-    if (words::EqualsIgnoreCase(text, JobStateName(later))) {
-      return Error(ErrorCode::kSyntax, "STATE " + std::string(JobStateName(later)) +
-                                           " is not supported by this version");
-    }
+  if (words::EqualsIgnoreCase(text, "waiting")) {
+    return Error(ErrorCode::kSyntax, "STATE waiting is not supported by this version");
   }
-  return Error(ErrorCode::kSyntax,
-               "STATE " + words::Quote(text) + ": ready, scheduled, leased or dead is expected");
+  return Error(ErrorCode::kSyntax, "STATE " + words::Quote(text) +
+                                       ": ready, scheduled, leased, dead or done is expected");
 }
 
 Error FillPeek(Args args, PeekRequest* r) {

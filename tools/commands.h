@@ -19,6 +19,10 @@ void AddServe(CLI::App* app, Action* action);
 void AddEnqueue(CLI::App* app, Action* action);
 // `command` is what stood after `--` on the command line; it outlives the action.
 void AddWork(CLI::App* app, const std::vector<std::string>* command, Action* action);
+// job, cancel, promote, reschedule, revoke.
+void AddJobs(CLI::App* app, Action* action);
+void AddPeek(CLI::App* app, Action* action);
+void AddRedrive(CLI::App* app, Action* action);
 void AddQueue(CLI::App* app, Action* action);
 void AddStats(CLI::App* app, Action* action);
 void AddCheck(CLI::App* app, Action* action);

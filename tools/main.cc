@@ -65,6 +65,9 @@ int main(int argc, char** argv) {
   vestq::AddServe(&app, &action);
   vestq::AddEnqueue(&app, &action);
   vestq::AddWork(&app, &command, &action);
+  vestq::AddPeek(&app, &action);
+  vestq::AddJobs(&app, &action);
+  vestq::AddRedrive(&app, &action);
   vestq::AddQueue(&app, &action);
   vestq::AddStats(&app, &action);
   vestq::AddCheck(&app, &action);

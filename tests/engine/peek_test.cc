@@ -234,6 +234,35 @@ TEST_F(Peek, DeadLettersComeOldestFirstAlsoAfterARestart) {
   EXPECT_EQ(order_, died);
 }
 
+TEST_F(Peek, KeptResultsAreListedInTheOrderOfTheirEnd) {
+  std::vector<JobId> done;
+  for (int i = 0; i < 9; ++i) {
+    EnqueueRequest request;
+    request.queue = i % 3 == 2 ? "other" : "q";
+    request.space = i % 2 == 0 ? "" : "acme";
+    request.payload = "payload";
+    request.keep = Hours(1);
+    world_.Run(&request, static_cast<uint16_t>(i % 3));
+    CompleteRequest complete;
+    complete.receipt = world_.Lease(request.queue, 1).at(0).receipt;
+    complete.result = "r" + std::to_string(i);
+    world_.Run(&complete);
+    world_.Advance(Milliseconds(5));
+    if (request.queue == "q") done.push_back(request.id);
+  }
+  All(JobState::kDone, 2);
+  EXPECT_EQ(order_, done);
+  const PeekRequest& page = Page(JobState::kDone, "0", 1);
+  EXPECT_EQ(page.jobs.at(0)->result, "r0");
+  EXPECT_THAT(All(
+                  JobState::kDone, 2, [] {},
+                  [](PeekRequest* r) {
+                    r->one_space = true;
+                    r->space = "acme";
+                  }),
+              SizeIs(3));
+}
+
 TEST_F(Peek, AnotherCursorIsRefused) {
   Spread(10);
   const std::string cursor = Page(JobState::kReady, "0", 2).cursor;

@@ -1,0 +1,154 @@
+// `vestq job`, `cancel`, `promote`, `reschedule`, `revoke`: one job, by its id.
+#include <spdlog/fmt/fmt.h>
+
+#include <CLI/CLI.hpp>
+#include <cstdio>
+#include <memory>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "tools/call.h"
+#include "tools/commands.h"
+#include "tools/exit_status.h"
+
+namespace vestq {
+namespace {
+
+constexpr char kExitText[] =
+    "\nExit status: 0; 1 the server cannot be reached or refused, stderr says why; 2 usage.";
+
+struct JobOptions : CallOptions {
+  std::string id;
+  bool payload = false;
+  bool only_payload = false;
+  std::string delay;
+  std::string at;
+  std::string priority;
+};
+
+// What `cancel` and `revoke` answer: 1, or 0 when there was nothing to do, which is a failure here.
+Error Report(const JobOptions& options, const redisReply& reply, const char* what,
+             const char* why_not) {
+  const bool done = reply.type != REDIS_REPLY_INTEGER || reply.integer != 0;
+  if (!done) return Error(ErrorCode::kNotFound, why_not);
+  if (options.json) {
+    PrintJson({{"id", options.id}, {what, true}});
+  } else {
+    fmt::print("{} {}\n", options.id, what);
+  }
+  return Error::Ok();
+}
+
+int Job(const JobOptions& o) {
+  return WithDaemon("job", o, [&o](Client* client) {
+    std::vector<std::string_view> words = {"JOB", o.id};
+    if (o.payload || o.only_payload) words.push_back("PAYLOAD");
+    const Result<ReplyPtr> reply = client->Call(words);
+    if (!reply.ok()) return reply.error();
+    if ((*reply)->type != REDIS_REPLY_ARRAY) {
+      return Error(ErrorCode::kNotFound,
+                   "there is no job " + o.id + "; one that is done is gone, unless it is kept");
+    }
+    if (o.only_payload) {
+      const redisReply* const payload = FindInMap(**reply, "payload");
+      if (payload == nullptr)
+        return Error(ErrorCode::kNotFound, "job " + o.id + " has no payload any more");
+      std::fwrite(payload->str, 1, payload->len, stdout);
+    } else if (o.json) {
+      nlohmann::ordered_json out = {{"id", o.id}};
+      out.update(JsonOfMap(**reply));
+      PrintJson(out);
+    } else {
+      PrintMap(**reply);
+    }
+    return Error::Ok();
+  });
+}
+
+int Cancel(const JobOptions& o) {
+  return WithDaemon("cancel", o, [&o](Client* client) {
+    const Result<ReplyPtr> reply = client->Call({"CANCEL", o.id});
+    if (!reply.ok()) return reply.error();
+    return Report(o, **reply, "cancelled", "there is no such unfinished or dead job");
+  });
+}
+
+int Revoke(const JobOptions& o) {
+  return WithDaemon("revoke", o, [&o](Client* client) {
+    const Result<ReplyPtr> reply = client->Call({"REVOKE", o.id});
+    if (!reply.ok()) return reply.error();
+    return Report(o, **reply, "revoked", "the job is not leased");
+  });
+}
+
+int Promote(const JobOptions& o) {
+  return WithDaemon("promote", o, [&o](Client* client) {
+    const Result<ReplyPtr> reply = client->Call({"PROMOTE", o.id});
+    if (!reply.ok()) return reply.error();
+    return Report(o, **reply, "promoted", "");
+  });
+}
+
+int Reschedule(const JobOptions& o) {
+  return WithDaemon("reschedule", o, [&o](Client* client) {
+    std::vector<std::string_view> words = {"RESCHEDULE", o.id};
+    if (!o.delay.empty()) words.insert(words.end(), {"DELAY", o.delay});
+    if (!o.at.empty()) words.insert(words.end(), {"AT", o.at});
+    if (!o.priority.empty()) words.insert(words.end(), {"PRIORITY", o.priority});
+    const Result<ReplyPtr> reply = client->Call(words);
+    if (!reply.ok()) return reply.error();
+    return Report(o, **reply, "rescheduled", "");
+  });
+}
+
+CLI::App* Add(CLI::App* app, const char* name, const char* about, const std::string& examples,
+              const std::shared_ptr<JobOptions>& options, Action* action,
+              int (*act)(const JobOptions&)) {
+  CLI::App* const command = app->add_subcommand(name, about);
+  command->footer("Examples:\n" + examples + kExitText);
+  command->add_option("ID", options->id, "The job's id, as `vestq enqueue` printed it")->required();
+  AddCallOptions(command, options.get(), "Print one JSON object");
+  command->callback([options, action, act] { *action = [options, act] { return act(*options); }; });
+  return command;
+}
+
+}  // namespace
+
+void AddJobs(CLI::App* app, Action* action) {
+  auto options = [] { return std::make_shared<JobOptions>(); };
+  auto job = options();
+  CLI::App* const show = Add(app, "job", "Show a job: its state, attempts, last error",
+                             "  vestq job 4711\n"
+                             "  vestq job 4711 --payload --json\n"
+                             "  vestq job 4711 --only-payload > payload.bin\n",
+                             job, action, Job);
+  CLI::Option* const with = show->add_flag("--payload", job->payload, "Show the payload too");
+  show->add_flag("--only-payload", job->only_payload,
+                 "Print the payload's bytes as they are and nothing else")
+      ->excludes(with);
+  Add(app, "cancel", "Remove a job in any state; a lease of it is void at once",
+      "  vestq cancel 4711\n"
+      "  vestq peek mail --state dead --json | jq -r .id | xargs -n1 vestq cancel\n",
+      options(), action, Cancel);
+  Add(app, "promote", "Make a scheduled job ready now",
+      "  vestq promote 4711        its retry need not wait for the back-off\n", options(), action,
+      Promote);
+  auto moved = options();
+  CLI::App* const reschedule =
+      Add(app, "reschedule", "Give a scheduled or ready job another time",
+          "  vestq reschedule 4711 --delay 2h\n"
+          "  vestq reschedule 4711 --at 2030-01-31T08:00:00Z --priority 10\n",
+          moved, action, Reschedule);
+  CLI::Option_group* const when = reschedule->add_option_group("When");
+  when->add_option("--delay", moved->delay, "That long from now: 30s, 10m; 0 for now");
+  when->add_option("--at", moved->at, "At that time of the wall clock: RFC 3339 or Unix ms");
+  when->require_option(1);
+  reschedule->add_option("--priority", moved->priority,
+                         "0 (most urgent) to 4294967295; its own if left out");
+  Add(app, "revoke", "End a job's lease as its expiry would: the attempt is used",
+      "  vestq revoke 4711         the worker hangs; another one is to have it\n", options(),
+      action, Revoke);
+}
+
+}  // namespace vestq

@@ -1,0 +1,186 @@
+// `vestq peek` and `vestq redrive`: the jobs of a queue by state, and dead letters that live again.
+#include <spdlog/fmt/fmt.h>
+
+#include <CLI/CLI.hpp>
+#include <algorithm>
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "tools/call.h"
+#include "tools/commands.h"
+#include "tools/exit_status.h"
+
+namespace vestq {
+namespace {
+
+struct PeekOptions : CallOptions {
+  std::string queue;
+  std::string state = "ready";
+  std::string space;
+  bool space_set = false;
+  uint64_t count = 100;
+  bool all = false;
+  bool payload = false;
+};
+
+// The last column: what the state is about.
+std::string Detail(const redisReply& job) {
+  static constexpr const char* kFields[] = {"reason", "worker", "vests-in", "kept-for",
+                                            "last-error"};
+  std::string out;
+  for (const char* field : kFields) {
+    const redisReply* const value = FindInMap(job, field);
+    if (value == nullptr || ReplyText(*value).empty()) continue;
+    if (!out.empty()) out += ", ";
+    out += std::string(field) + ": " + ReplyText(*value);
+    if (field == kFields[2] || field == kFields[3]) out += " ms";
+  }
+  return out;
+}
+
+std::string FieldOf(const redisReply& job, std::string_view field) {
+  const redisReply* const value = FindInMap(job, field);
+  return value == nullptr ? std::string("-") : ReplyText(*value);
+}
+
+void PrintJobs(const redisReply& jobs, bool json, bool* titled) {
+  for (size_t i = 0; i < jobs.elements; ++i) {
+    const redisReply& job = *jobs.element[i];
+    if (json) {
+      PrintJson(JsonOfMap(job));
+      continue;
+    }
+    if (!*titled) {
+      fmt::print("{:>16} {:>8} {:>10} {:>10}  {:<12} {}\n", "ID", "ATTEMPT", "PRIORITY", "SIZE",
+                 "SPACE", "");
+      *titled = true;
+    }
+    fmt::print("{:>16} {:>8} {:>10} {:>10}  {:<12} {}\n", FieldOf(job, "id"),
+               FieldOf(job, "attempt"), FieldOf(job, "priority"), FieldOf(job, "size"),
+               FieldOf(job, "space"), Detail(job));
+  }
+}
+
+// Page after page, until there are as many as asked for.
+Error ListJobs(Client* client, const PeekOptions& o) {
+  constexpr uint64_t kPage = 500;
+  uint64_t left = o.all ? UINT64_MAX : o.count;
+  std::string cursor = "0";
+  bool titled = false;
+  while (left > 0) {
+    const std::string count = std::to_string(std::min(left, kPage));
+    std::vector<std::string_view> words = {"PEEK",  o.queue, "STATE",  o.state,
+                                           "COUNT", count,   "CURSOR", cursor};
+    if (o.space_set) words.insert(words.end(), {"SPACE", o.space});
+    if (o.payload) words.push_back("PAYLOAD");
+    const Result<ReplyPtr> page = client->Call(words);
+    if (!page.ok()) return page.error();
+    if ((*page)->type != REDIS_REPLY_ARRAY || (*page)->elements != 2)
+      return Error(ErrorCode::kSyntax, "PEEK gave another answer than [cursor, [jobs]]");
+    const redisReply& jobs = *(*page)->element[1];
+    PrintJobs(jobs, o.json, &titled);
+    left -= std::min<uint64_t>(left, jobs.elements);
+    cursor = ReplyText(*(*page)->element[0]);
+    if (cursor == "0") break;
+  }
+  return Error::Ok();
+}
+
+constexpr char kPeekHelp[] =
+    "Examples:\n"
+    "  vestq peek mail --state dead                    the oldest dead letters, and why they died\n"
+    "  vestq peek mail --state scheduled --count 10\n"
+    "  vestq peek mail --space acme --all --json       one JSON object a line\n"
+    "\n"
+    "Jobs come in the order of their keys, see net/PROTOCOL.md; nothing is leased or changed. "
+    "While\n"
+    "jobs come and go, each one that stays is shown once.\n"
+    "Exit status: 0; 1 the server cannot be reached or knows no such queue; 2 usage.";
+
+struct RedriveOptions : CallOptions {
+  std::string queue;
+  std::string id;
+  std::string count;
+  bool all = false;
+  std::string to;
+  std::string rate;
+};
+
+Error Redrive(Client* client, const RedriveOptions& o) {
+  std::vector<std::string_view> words = {"REDRIVE", o.queue};
+  if (!o.id.empty()) words.insert(words.end(), {"ID", o.id});
+  if (!o.count.empty()) words.insert(words.end(), {"COUNT", o.count});
+  if (o.all) words.push_back("ALL");
+  if (!o.to.empty()) words.insert(words.end(), {"TO", o.to});
+  if (!o.rate.empty()) words.insert(words.end(), {"RATE", o.rate});
+  const Result<ReplyPtr> reply = client->Call(words);
+  if (!reply.ok()) return reply.error();
+  if (o.json) {
+    PrintJson({{"queue", o.queue}, {"redriven", (*reply)->integer}});
+  } else {
+    fmt::print("{}\n", (*reply)->integer);
+  }
+  return Error::Ok();
+}
+
+constexpr char kRedriveHelp[] =
+    "Examples:\n"
+    "  vestq redrive mail --id 4711                this one has all its attempts again\n"
+    "  vestq redrive mail --count 10               the ten oldest, as a trial\n"
+    "  vestq redrive mail --all --rate 50/s        all of them, 50 a second\n"
+    "  vestq redrive mail --all --to mail-broken   out of the way, into another queue\n"
+    "\n"
+    "Prints how many there were. Exit status: 0; 1 the server cannot be reached or refused; 2 "
+    "usage.";
+
+}  // namespace
+
+void AddPeek(CLI::App* app, Action* action) {
+  auto options = std::make_shared<PeekOptions>();
+  CLI::App* const peek = app->add_subcommand("peek", "List jobs of a queue by state");
+  peek->footer(kPeekHelp);
+  peek->add_option("QUEUE", options->queue, "Queue")->required();
+  peek->add_option("--state", options->state, "ready, scheduled, leased, dead or done (kept)")
+      ->capture_default_str();
+  CLI::Option* const space =
+      peek->add_option("--space", options->space, "Only this space; \"\" is the empty one");
+  CLI::Option* const count =
+      peek->add_option("--count", options->count, "At most so many")->capture_default_str();
+  peek->add_flag("--all", options->all, "All there are")->excludes(count);
+  AddCallOptions(peek, options.get(), "Print one JSON object a job, a line each");
+  peek->add_flag("--payload", options->payload, "Payloads too")->needs("--json");
+  peek->callback([options, space, action] {
+    options->space_set = space->count() > 0;
+    *action = [options] {
+      return WithDaemon("peek", *options,
+                        [&](Client* client) { return ListJobs(client, *options); });
+    };
+  });
+}
+
+void AddRedrive(CLI::App* app, Action* action) {
+  auto options = std::make_shared<RedriveOptions>();
+  CLI::App* const redrive =
+      app->add_subcommand("redrive", "Make dead letters jobs again, with all their attempts");
+  redrive->footer(kRedriveHelp);
+  redrive->add_option("QUEUE", options->queue, "Queue")->required();
+  CLI::Option_group* const which = redrive->add_option_group("Which");
+  which->add_option("--id", options->id, "This one");
+  which->add_option("--count", options->count, "So many, the oldest first");
+  which->add_flag("--all", options->all, "All that are dead now");
+  which->require_option(1);
+  redrive->add_option("--to", options->to, "Move them to this queue");
+  redrive->add_option("--rate", options->rate, "So many a second: 50/s; else all at once");
+  AddCallOptions(redrive, options.get(), "Print one JSON object");
+  redrive->callback([options, action] {
+    *action = [options] {
+      return WithDaemon("redrive", *options,
+                        [&](Client* client) { return Redrive(client, *options); });
+    };
+  });
+}
+
+}  // namespace vestq
