@@ -40,6 +40,8 @@ nlohmann::ordered_json JsonOfMap(const redisReply& map) {
     nlohmann::ordered_json& field = out[ReplyText(*map.element[i])];
     if (value.type == REDIS_REPLY_INTEGER) {
       field = value.integer;
+    } else if (value.type == REDIS_REPLY_NIL) {
+      field = nullptr;
     } else if (value.type == REDIS_REPLY_ARRAY) {
       field = JsonOfMap(value);
     } else {

@@ -24,6 +24,8 @@ void AddJobs(CLI::App* app, Action* action);
 void AddPeek(CLI::App* app, Action* action);
 void AddRedrive(CLI::App* app, Action* action);
 void AddQueue(CLI::App* app, Action* action);
+void AddSchedule(CLI::App* app, Action* action);
+void AddWorkers(CLI::App* app, Action* action);
 void AddStats(CLI::App* app, Action* action);
 void AddCheck(CLI::App* app, Action* action);
 

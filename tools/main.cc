@@ -69,6 +69,8 @@ int main(int argc, char** argv) {
   vestq::AddJobs(&app, &action);
   vestq::AddRedrive(&app, &action);
   vestq::AddQueue(&app, &action);
+  vestq::AddSchedule(&app, &action);
+  vestq::AddWorkers(&app, &action);
   vestq::AddStats(&app, &action);
   vestq::AddCheck(&app, &action);
   if (argc > 1 && argv[1][0] != '-' &&

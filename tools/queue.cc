@@ -1,65 +1,39 @@
 // `vestq queue`: shows a queue, sets its options, pauses and resumes it.
-#include <hiredis/hiredis.h>
 #include <spdlog/fmt/fmt.h>
 
 #include <CLI/CLI.hpp>
 #include <cstdio>
 #include <memory>
-#include <nlohmann/json.hpp>
 #include <string>
 #include <string_view>
 #include <vector>
 
-#include "tools/address.h"
-#include "tools/client.h"
+#include "tools/call.h"
 #include "tools/commands.h"
 #include "tools/exit_status.h"
 
 namespace vestq {
 namespace {
 
-struct Options {
+struct Options : CallOptions {
   std::string queue;
-  std::vector<std::string> words;  // set: option and value in turn
+  std::vector<std::string> words;  // set: OPTION=VALUE
   std::string pause_for;
-  bool json = false;
-  std::string server = kDefaultServer;
 };
 
-void PrintInfo(const redisReply& map, bool json) {
-  nlohmann::ordered_json out;
-  for (size_t i = 0; i + 1 < map.elements; i += 2) {
-    const std::string name = ReplyText(*map.element[i]);
-    const redisReply& value = *map.element[i + 1];
-    if (!json) {
-      fmt::print("{:<12} {}\n", name, ReplyText(value));
-    } else if (value.type == REDIS_REPLY_INTEGER) {
-      out[name] = value.integer;
-    } else {
-      out[name] = ReplyText(value);
-    }
-  }
-  if (json) fmt::print("{}\n", out.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace));
-}
-
 int Run(const Options& options, const std::vector<std::string_view>& words) {
-  const Result<Address> address = ParseAddress(options.server);
-  if (!address.ok()) {
-    fmt::print(stderr, "vestq queue: --server: {}\n", address.error().text());
-    return kExitUsage;
-  }
-  Result<Client> client = Client::Connect(*address);
-  const Result<ReplyPtr> reply = client.ok() ? client->Call(words) : client.error();
-  if (!reply.ok()) {
-    fmt::print(stderr, "vestq queue: {}\n", reply.error().text());
-    return kExitFailed;
-  }
-  if ((*reply)->type == REDIS_REPLY_ARRAY) {
-    PrintInfo(**reply, options.json);
-  } else if (options.json) {
-    fmt::print("{}\n", nlohmann::json{{"ok", true}}.dump());
-  }
-  return std::fflush(stdout) == 0 ? kExitOk : kExitFailed;
+  return WithDaemon("queue", options, [&](Client* client) {
+    const Result<ReplyPtr> reply = client->Call(words);
+    if (!reply.ok()) return reply.error();
+    if ((*reply)->type != REDIS_REPLY_ARRAY) {
+      if (options.json) PrintJson({{"ok", true}});
+    } else if (options.json) {
+      PrintJson(JsonOfMap(**reply));
+    } else {
+      PrintMap(**reply);
+    }
+    return Error::Ok();
+  });
 }
 
 int Set(const Options& options) {
@@ -98,9 +72,7 @@ CLI::App* Add(CLI::App* parent, const char* name, const char* about,
               int (*act)(const Options& options)) {
   CLI::App* const command = parent->add_subcommand(name, about);
   command->add_option("QUEUE", options->queue, "Queue")->required();
-  command->add_flag("--json", options->json, "Print one JSON object");
-  command->add_option("--server", options->server, "Where the daemon listens")
-      ->capture_default_str();
+  AddCallOptions(command, options.get(), "Print one JSON object");
   command->callback([options, action, act] { *action = [options, act] { return act(*options); }; });
   return command;
 }

@@ -29,7 +29,7 @@ class Queue(Case):
         self.assertEqual((info["lease"], info["attempts"], info["backoff"], info["keep"]), ("2m", 5, "fixed:10s", "1h"))
         self.vestq("queue", "set", "q", "lease=default")
         self.assertEqual(self.info()["lease"], "30s")
-        self.assertIn("backoff      fixed:10s", self.vestq("queue", "info", "q").stdout)
+        self.assertRegex(self.vestq("queue", "info", "q").stdout, r"backoff +fixed:10s")
 
     def test_a_paused_queue_gives_nothing_out(self):
         self.vestq("queue", "pause", "q")

@@ -1,0 +1,243 @@
+// `vestq schedule` and `vestq workers`: what makes jobs by the clock, and who holds leases.
+#include <spdlog/fmt/fmt.h>
+
+#include <CLI/CLI.hpp>
+#include <memory>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "tools/call.h"
+#include "tools/commands.h"
+#include "tools/exit_status.h"
+
+namespace vestq {
+namespace {
+
+struct ScheduleOptions : CallOptions {
+  std::string name;
+  std::string queue;
+  std::string payload;
+  std::string expression;
+  std::string count = "5";
+  // Option words of SCHEDULE SET and what was given for them.
+  std::vector<std::pair<std::string, std::string>> words = {
+      {"CRON", ""},     {"TZ", ""},       {"EVERY", ""}, {"MISSED", ""}, {"SPACE", ""},
+      {"PRIORITY", ""}, {"ATTEMPTS", ""}, {"LEASE", ""}, {"UNIQUE", ""}, {"EXPIRE", ""}};
+};
+
+using Words = std::vector<std::string_view>;
+
+void PrintReply(const CallOptions& o, const redisReply& reply) {
+  if (reply.type == REDIS_REPLY_ARRAY)
+    return o.json ? PrintJson(JsonOfMap(reply)) : PrintMap(reply);
+  if (o.json) return PrintJson({{"ok", true}});
+}
+
+// One command whose reply is a map, or says that it was done.
+int Say(const ScheduleOptions& o, const Words& words) {
+  return WithDaemon("schedule", o, [&](Client* client) {
+    const Result<ReplyPtr> reply = client->Call(words);
+    if (!reply.ok()) return reply.error();
+    const bool none = (*reply)->type == REDIS_REPLY_NIL ||
+                      ((*reply)->type == REDIS_REPLY_INTEGER && (*reply)->integer == 0);
+    if (none) return Error(ErrorCode::kNotFound, "there is no schedule \"" + o.name + "\"");
+    PrintReply(o, **reply);
+    return Error::Ok();
+  });
+}
+
+int Set(const ScheduleOptions& o) {
+  Words words = {"SCHEDULE", "SET", o.name, o.queue, o.payload};
+  for (const auto& [word, value] : o.words) {
+    if (!value.empty()) words.insert(words.end(), {word, value});
+  }
+  return Say(o, words);
+}
+
+int RunNow(const ScheduleOptions& o) {
+  return WithDaemon("schedule", o, [&o](Client* client) {
+    const Result<ReplyPtr> reply = client->Call({"SCHEDULE", "RUN", o.name});
+    if (!reply.ok()) return reply.error();
+    // With a unique key the id stands in an array.
+    const bool unique = (*reply)->type == REDIS_REPLY_ARRAY && (*reply)->elements == 3;
+    const std::string id = ReplyText(unique ? *(*reply)->element[0] : **reply);
+    const bool added = !unique || (*reply)->element[1]->integer == 1;
+    if (o.json) {
+      PrintJson({{"id", id}, {"added", added}});
+    } else {
+      fmt::print("{}{}\n", id, added ? "" : " " + ReplyText(*(*reply)->element[2]));
+    }
+    return Error::Ok();
+  });
+}
+
+int Next(const ScheduleOptions& o) {
+  return WithDaemon("schedule", o, [&o](Client* client) {
+    Words words = {"SCHEDULE", "NEXT", o.expression, "COUNT", o.count};
+    if (!o.words[1].second.empty()) words.insert(words.end(), {"TZ", o.words[1].second});
+    const Result<ReplyPtr> reply = client->Call(words);
+    if (!reply.ok()) return reply.error();
+    nlohmann::ordered_json times = nlohmann::ordered_json::array();
+    for (size_t i = 0; i < (*reply)->elements; ++i) times.push_back((*reply)->element[i]->integer);
+    if (o.json) {
+      PrintJson(times);
+    } else {
+      for (const auto& time : times) fmt::print("{}\n", time.get<int64_t>());
+    }
+    return Error::Ok();
+  });
+}
+
+// Pages of [cursor, [map ...]].
+int List(const ScheduleOptions& o) {
+  return WithDaemon("schedule", o, [&o](Client* client) {
+    std::string cursor = "0";
+    do {
+      const Result<ReplyPtr> reply = client->Call({"SCHEDULE", "LIST", "CURSOR", cursor});
+      if (!reply.ok()) return reply.error();
+      cursor = ReplyText(*(*reply)->element[0]);
+      const redisReply& page = *(*reply)->element[1];
+      for (size_t i = 0; i < page.elements; ++i) {
+        const nlohmann::ordered_json map = JsonOfMap(*page.element[i]);
+        if (o.json) {
+          PrintJson(map);
+          continue;
+        }
+        const auto text = [&map](const char* key) {
+          const auto found = map.find(key);
+          if (found == map.end() || found->is_null()) return std::string("-");
+          return found->is_string() ? found->get<std::string>() : found->dump();
+        };
+        fmt::print("{}  queue {}  {}  {}  next {}  fired {}\n", text("name"), text("queue"),
+                   map.contains("cron") ? text("cron") + " " + text("tz") : text("every") + " ms",
+                   text("state"), text("next"), text("fired"));
+      }
+    } while (cursor != "0");
+    return Error::Ok();
+  });
+}
+
+constexpr char kExitText[] =
+    "\nExit status: 0; 1 the server cannot be reached or refused, stderr says why; 2 usage.";
+constexpr char kExamples[] =
+    "Examples:\n"
+    "  vestq schedule set report reports daily --cron \"0 6 * * mon-fri\" --tz Europe/Berlin\n"
+    "  vestq schedule set poll feeds all --every 5m --missed skip --unique poll\n"
+    "  vestq schedule next \"30 2 * * *\" --tz America/New_York --count 3\n"
+    "  vestq schedule list\n"
+    "  vestq schedule run report             one job now, beside its slots\n"
+    "  vestq schedule pause report\n"
+    "\n"
+    "Times are Unix milliseconds.";
+
+using Act = int (*)(const ScheduleOptions&);
+
+CLI::App* Add(CLI::App* parent, const char* name, const char* about,
+              const std::shared_ptr<ScheduleOptions>& options, Action* action, Act act) {
+  CLI::App* const command = parent->add_subcommand(name, about);
+  AddCallOptions(command, options.get(), "Print JSON");
+  command->callback([options, action, act] { *action = [options, act] { return act(*options); }; });
+  return command;
+}
+
+void AddSet(CLI::App* schedule, Action* action) {
+  auto options = std::make_shared<ScheduleOptions>();
+  CLI::App* const set = Add(schedule, "set", "Make or change one", options, action, Set);
+  set->add_option("NAME", options->name, "Its name")->required();
+  set->add_option("QUEUE", options->queue, "Where its jobs go")->required();
+  set->add_option("PAYLOAD", options->payload, "What each of them carries")->required();
+  const char* const help[] = {"Five fields, m h dom mon dow, or @hourly, @daily, ...",
+                              "The zone of --cron, as in the system's zone data; UTC unless given",
+                              "Instead of --cron: 30s, 5m, 2h",
+                              "Slots that passed while the server was down: once, skip, all",
+                              "Of the jobs, as in `vestq enqueue`",
+                              "As in `vestq enqueue`",
+                              "As in `vestq enqueue`",
+                              "As in `vestq enqueue`",
+                              "A slot is skipped while the job of the one before has this key",
+                              "As in `vestq enqueue`"};
+  for (size_t i = 0; i < options->words.size(); ++i) {
+    std::string flag = "--" + options->words[i].first;
+    for (char& c : flag) c = c >= 'A' && c <= 'Z' ? static_cast<char>(c + 32) : c;
+    set->add_option(flag, options->words[i].second, help[i]);
+  }
+}
+
+}  // namespace
+
+void AddSchedule(CLI::App* app, Action* action) {
+  CLI::App* const schedule =
+      app->add_subcommand("schedule", "Jobs by the clock: cron, or every so often");
+  schedule->footer(std::string(kExamples) + kExitText);
+  schedule->require_subcommand(1);
+  AddSet(schedule, action);
+  auto one = [&](const char* name, const char* about, Act act) {
+    auto options = std::make_shared<ScheduleOptions>();
+    Add(schedule, name, about, options, action, act)
+        ->add_option("NAME", options->name, "Its name")
+        ->required();
+  };
+  one("get", "Show one", [](const ScheduleOptions& o) {
+    return Say(o, {"SCHEDULE", "GET", o.name});
+  });
+  one("del", "Delete one; its jobs stay", [](const ScheduleOptions& o) {
+    return Say(o, {"SCHEDULE", "DEL", o.name});
+  });
+  one("pause", "Void its slots until it is resumed", [](const ScheduleOptions& o) {
+    return Say(o, {"SCHEDULE", "PAUSE", o.name});
+  });
+  one("resume", "Go on with the next slot", [](const ScheduleOptions& o) {
+    return Say(o, {"SCHEDULE", "RESUME", o.name});
+  });
+  one("run", "Make a job now; prints its id", RunNow);
+  Add(schedule, "list", "Show all", std::make_shared<ScheduleOptions>(), action, List);
+  auto next = std::make_shared<ScheduleOptions>();
+  CLI::App* const slots =
+      Add(schedule, "next", "When an expression comes next", next, action, Next);
+  slots->add_option("EXPRESSION", next->expression, "m h dom mon dow")->required();
+  slots->add_option("--tz", next->words[1].second, "Zone; UTC unless given");
+  slots->add_option("--count", next->count, "How many")->capture_default_str();
+}
+
+// --- workers ---
+
+void AddWorkers(CLI::App* app, Action* action) {
+  auto options = std::make_shared<ScheduleOptions>();
+  CLI::App* const command = app->add_subcommand("workers", "Show who holds leases");
+  command->footer(
+      std::string("Examples:\n  vestq workers\n  vestq workers mail --json\n\n"
+                  "OLDEST: ms since a lease of it was granted or renewed the longest ago.") +
+      kExitText);
+  command->add_option("QUEUE", options->queue, "Only of this queue");
+  AddCallOptions(command, options.get(), "Print a JSON object a line");
+  command->callback([options, action] {
+    *action = [options] {
+      return WithDaemon("workers", *options, [&](Client* client) {
+        Words words = {"WORKERS"};
+        if (!options->queue.empty()) words.push_back(options->queue);
+        const Result<ReplyPtr> reply = client->Call(words);
+        if (!reply.ok()) return reply.error();
+        const redisReply& rows = *(*reply)->element[1];
+        if (!options->json)
+          fmt::print("{:<24} {:<32} {:>8} {:>10}\n", "QUEUE", "WORKER", "LEASES", "OLDEST");
+        for (size_t i = 0; i < rows.elements; ++i) {
+          const nlohmann::ordered_json row = JsonOfMap(*rows.element[i]);
+          if (options->json) {
+            PrintJson(row);
+          } else {
+            fmt::print("{:<24} {:<32} {:>8} {:>10}\n", row["queue"].get<std::string>(),
+                       row["worker"].get<std::string>(), row["leases"].dump(),
+                       row["oldest"].dump());
+          }
+        }
+        if ((*reply)->element[0]->integer > 0)
+          fmt::print(stderr, "vestq workers: {} more leases of others; name a queue\n",
+                     (*reply)->element[0]->integer);
+        return Error::Ok();
+      });
+    };
+  });
+}
+
+}  // namespace vestq
