@@ -32,7 +32,7 @@ enum class Counter : uint8_t {
   kDied,
   kCancelled,
   kDone,        // kept results
-  kHeldBytes,   // payload bytes of leased jobs and of dead letters
+  kHeldBytes,   // reserved: payload bytes of leased jobs and of dead letters; 0 today
   kLapsed,      // ended by EXPIRE
   kDropped,     // dead letters that their retention removed
   kDuplicates,  // refused by UNIQUE
