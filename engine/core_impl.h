@@ -99,6 +99,8 @@ struct CoreQueue {
     bool again = false;
     int64_t from_ms = 0;  // no dead letter is older
     MonoTime timer = MonoTime::Max();
+    std::vector<std::unique_ptr<Request>> parts;  // of the slice under way: JobsPart
+    size_t parts_running = 0;
   };
   Retention retention;
   std::map<uint64_t, LeaseRequest*> waiters;  // LEASEs that started here, by wait order
@@ -374,8 +376,7 @@ class Core::Impl {
   void KeepNext();
   void KeepNoMore(CoreQueue* queue);
   void FinishKeep(CoreQueue* queue, PeekTask* task);
-  void DropOver(CoreQueue* queue, std::shared_ptr<std::vector<std::unique_ptr<JobsPart>>> parts,
-                int64_t last_ms);
+  void DropOver(CoreQueue* queue, int64_t last_ms);
   void RetryKeep(CoreQueue* queue, const Error& error);
   void LookAgainAt(CoreQueue* queue, MonoTime when);
   void DropPart(JobsPart* part);

@@ -124,7 +124,7 @@ void Core::Impl::FinishKeep(CoreQueue* queue, PeekTask* task) {
   const int64_t over = record.Total(keycodec::Counter::kDead, shared_->cores) - MostDead(record);
   const Duration keep = KeepDead(record);
   std::vector<JobsPart*> by_core(shared_->cores, nullptr);
-  auto parts = std::make_shared<std::vector<std::unique_ptr<JobsPart>>>();
+  retention.parts.clear();
   int64_t first_kept_ms = -1;
   int64_t last_dropped_ms = 0;
   for (size_t i = 0; i < task->jobs.size(); ++i) {
@@ -140,15 +140,16 @@ void Core::Impl::FinishKeep(CoreQueue* queue, PeekTask* task) {
     const CoreId owner = shared_->OwnerOf(shared_->LaneOf(dead->id));
     JobsPart*& part = by_core[owner.value()];
     if (part == nullptr) {
-      parts->push_back(std::make_unique<JobsPart>());
-      part = parts->back().get();
+      auto made = std::make_unique<JobsPart>();
+      part = made.get();
+      retention.parts.push_back(std::move(made));
       part->work = JobsPart::Work::kDrop;
       part->owner = owner;
     }
     part->ids.push_back(dead->id);
     part->keys.push_back(std::move(key));
   }
-  if (!parts->empty()) return DropOver(queue, std::move(parts), last_dropped_ms);
+  if (!retention.parts.empty()) return DropOver(queue, last_dropped_ms);
   retention.running = false;
   if (first_kept_ms >= 0) {
     retention.from_ms = std::max<int64_t>(0, first_kept_ms - kLateMs);
@@ -160,14 +161,13 @@ void Core::Impl::FinishKeep(CoreQueue* queue, PeekTask* task) {
   KeepNext();
 }
 
-void Core::Impl::DropOver(CoreQueue* queue,
-                          std::shared_ptr<std::vector<std::unique_ptr<JobsPart>>> parts,
-                          int64_t last_ms) {
-  auto running = std::make_shared<size_t>(parts->size());
-  for (auto& part : *parts) {
-    part->finished = [this, queue, parts, running, last_ms] {
-      if (--*running > 0) return;
-      for (const auto& done : *parts) {
+void Core::Impl::DropOver(CoreQueue* queue, int64_t last_ms) {
+  CoreQueue::Retention& retention = queue->retention;
+  retention.parts_running = retention.parts.size();
+  for (auto& part : retention.parts) {
+    static_cast<JobsPart&>(*part).finished = [this, queue, last_ms] {
+      if (--queue->retention.parts_running > 0) return;
+      for (const auto& done : queue->retention.parts) {
         if (!done->error.ok()) return RetryKeep(queue, done->error);
       }
       queue->retention.from_ms = std::max(queue->retention.from_ms, last_ms - kLateMs);
@@ -175,7 +175,7 @@ void Core::Impl::DropOver(CoreQueue* queue,
       KeepNoMore(queue);
     };
   }
-  for (auto& part : *parts) Start(part.get());
+  for (auto& part : retention.parts) Start(part.get());
 }
 
 void Core::Impl::RetryKeep(CoreQueue* queue, const Error& error) {
