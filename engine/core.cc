@@ -132,9 +132,10 @@ bool Core::Impl::Turn() {
   more |= HandleReads();
   more |= RunLater();
   more |= ExpireLeases();
-  more |= VestDue();
-  LookForStep();
-  FireTimers();
+  const WallTime wall = WallNow();
+  VestDue(wall);
+  LookForStep(wall);
+  FireTimers(wall);
   EndPauses();
   ExpireWaits();
   ServeWaiters();

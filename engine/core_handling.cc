@@ -61,7 +61,6 @@ void Core::Impl::Unplace(const LookupTask* task) {
                                  task->id, &key_);
     batch_.SingleDelete(Family::kVesting, key_);
     Count(queue, keycodec::Counter::kScheduled, -1);
-    NoteUnscheduled(LaneHere(task->lane), task->scheduled.clock, task->id);
   } else {
     CHECK(task->state == JobState::kReady, "a job that stands in SCHEDULED or READY");
     keycodec::AppendReadyKey(task->lane, zone.queue, zone.incarnation, zone.order, zone.space,

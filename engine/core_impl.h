@@ -1,7 +1,6 @@
 // The inside of a core (engine/core.h): its queues, windows, leases and the turn. Internal to
-// engine/; the functions are spread over core.cc (turn, routing), core_enqueue.cc, core_lease.cc,
-// core_settle.cc, core_lookup.cc, core_handling.cc, core_schedules.cc, core_slots.cc and
-// core_vesting.cc by what they serve. Everything here belongs to the core's thread.
+// engine/; the functions are spread over the files core*.cc by what they serve, as the comments in the
+// class say. Everything here belongs to the core's thread.
 #pragma once
 
 #include <deque>
@@ -47,6 +46,9 @@ struct ScheduleRequest;
 class FetchTask;
 class DiscoveryTask;
 class DueTask;
+
+// How long after a read that failed it is tried again.
+inline constexpr Duration kReadRetry = Seconds(1);
 
 // Lets an unordered_map of strings be searched by string_view.
 struct StringHash {
@@ -113,7 +115,6 @@ struct DueScan {
   int64_t next_ms = 0;  // no key that a scan has not found yet lies before this
   int64_t from_ms = 0;  // where the next scan starts: everything before it is gone
   bool scanning = false;
-  std::vector<JobId> removed;  // taken out by others while a scan is under way
 };
 
 // What a job may have that is not told by its key: the end of its lease must read its header and row
@@ -189,7 +190,7 @@ class Core::Impl {
   static CoreId OwnerOfData(const EngineShared& shared, std::string_view key);
   void ReadData(std::vector<std::string> keys, bool presence_only,
                 std::function<void(KvGetTask*)> then);
-  void NoteData(const std::string& key, std::optional<std::string> value);
+  void NoteData(const std::string& key, const std::string* value);
   void PutData(const std::string& key, const std::string& value);
   void SetData(DataSetRequest* request);
   void DeleteData(DataDeleteRequest* request);
@@ -255,7 +256,7 @@ class Core::Impl {
   void BookNext(DueSlot* slot);
   void RunSchedule(ScheduleRequest* request, LaneId lane, const keycodec::ScheduleValue& schedule);
   void ForgetSchedules();
-  void LookForStep();
+  void LookForStep(WallTime wall);
   void RecheckSlots(LaneState* lane, std::string from_key);
   void RecheckSlot(const TimerTask::Hit& hit);
 
@@ -265,7 +266,7 @@ class Core::Impl {
   void PutTimer(LaneId lane, keycodec::Clock clock, int64_t time_ms, const std::string& key,
                 std::string row);
   void NoteTimer(LaneId lane, keycodec::Clock clock, int64_t time_ms);
-  void FireTimers();
+  void FireTimers(WallTime wall);
   void FinishTimers(LaneState* lane, TimerTask* task);
   void FireTimer(const TimerTask::Hit& hit);
   void PutExpiry(LaneId lane, const keycodec::JobHeader& header, JobId id);
@@ -304,7 +305,7 @@ class Core::Impl {
   // core_settle.cc
   void Renew(RenewRequest* request);
   void Checkpoint(CheckpointRequest* request, const LookupTask* read);
-  Duration QueueKeep(QueueId id);
+  static Duration QueueKeep(const QueueRecord& record);
   void Complete(CompleteRequest* request);
   void EndExtras(const Lease& lease, const LookupTask& read, bool done);
   void Fail(FailRequest* request, const LookupTask* read);
@@ -316,7 +317,7 @@ class Core::Impl {
   void ToRetry(Lease* lease, uint32_t attempt, uint32_t priority, Duration delay,
                std::string last_error, const LookupTask* read);
   void EraseLeased(Lease* lease, CoreQueue* queue);
-  void EraseJob(Lease* lease, keycodec::Counter counter);
+  void EraseJob(Lease* lease, CoreQueue* queue, keycodec::Counter counter);
   Lease* LiveLease(const Receipt& receipt);
   static Error LeaseLostError(const Receipt& receipt);
 
@@ -407,9 +408,8 @@ class Core::Impl {
   void Thaw(SpaceState* space);
   uint64_t RoomForRecords() const;
   void ReadFailed(CoreQueue* queue, SpaceState* space, const Error& error);
-  bool VestDue();
+  void VestDue(WallTime wall);
   void NoteScheduled(LaneState* lane, keycodec::Clock clock, int64_t time_ms);
-  void NoteUnscheduled(LaneState* lane, keycodec::Clock clock, JobId id);
   void SubmitRead(std::unique_ptr<ReadTask> task);
   LaneState* LaneHere(LaneId id);
 

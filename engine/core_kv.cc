@@ -40,14 +40,15 @@ void Core::Impl::ReadData(std::vector<std::string> keys, bool presence_only,
   SubmitRead(std::move(task));
 }
 
-// Only of keys that a read under way asks for: values are large.
-void Core::Impl::NoteData(const std::string& key, std::optional<std::string> value) {
-  if (data_wanted_.count(key) != 0) data_log_.Note(key, std::move(value));
+// What is there now (nullptr: nothing), only of keys that a read under way asks for: values are large.
+void Core::Impl::NoteData(const std::string& key, const std::string* value) {
+  if (!data_wanted_.contains(key)) return;
+  data_log_.Note(key, value == nullptr ? std::nullopt : std::optional(*value));
 }
 
 void Core::Impl::PutData(const std::string& key, const std::string& value) {
   batch_.Put(Family::kKv, key, value);
-  NoteData(key, value);
+  NoteData(key, &value);
 }
 
 void Core::Impl::SetData(DataSetRequest* request) {
@@ -82,7 +83,7 @@ void Core::Impl::DeleteData(DataDeleteRequest* request) {
     for (size_t i = 0; i < task->keys.size(); ++i) {
       if (!task->values[i]) continue;
       batch_.Delete(Family::kKv, task->keys[i]);
-      NoteData(task->keys[i], std::nullopt);
+      NoteData(task->keys[i], nullptr);
       ++request->deleted;
     }
     if (request->keys.empty()) return Executed(request);

@@ -237,13 +237,15 @@ SpaceState* Core::Impl::PickSpace(CoreQueue* queue, LaneZone** zone) {
 bool Core::Impl::DropLapsed(LaneZone* zone) {
   const ReadyJob& front = zone->window.Front();
   if ((front.flags & keycodec::kFlagExpire) == 0) return false;
-  LookupTask found(zone->lane, front.rank.id);
-  found.record_bytes = *front.record;
-  Result<keycodec::JobRecord> decoded = keycodec::DecodeJobRecord(found.record_bytes);
+  const Result<keycodec::JobRecord> decoded = keycodec::DecodeJobRecord(*front.record);
   CHECK(decoded.ok(), "JOB-2: a record that was read and checked decodes");
-  if (front.row != nullptr) found.row = *keycodec::DecodeJobRow(*front.row);
-  if (!HasLapsed(decoded->header, found.row ? &*found.row : nullptr)) return false;
-  found.record = std::move(*decoded);
+  std::optional<keycodec::JobRow> row;
+  if (front.row != nullptr) row = *keycodec::DecodeJobRow(*front.row);
+  if (!HasLapsed(decoded->header, row ? &*row : nullptr)) return false;
+  LookupTask found(zone->lane, front.rank.id);
+  const std::shared_ptr<const std::string> held = front.record;  // the payload points into it
+  found.record = *decoded;
+  found.row = std::move(row);
   found.state = JobState::kReady;
   found.rank = front.rank;
   found.flags = front.flags;

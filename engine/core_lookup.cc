@@ -63,7 +63,7 @@ void Core::Impl::Cancel(CancelRequest* request) {
 
 void Core::Impl::CancelLeased(CancelRequest* request, Lease* lease, const LookupTask* read) {
   if (read != nullptr) EndExtras(*lease, *read, false);
-  EraseJob(lease, keycodec::Counter::kCancelled);
+  EraseJob(lease, QueueById(lease->queue), keycodec::Counter::kCancelled);
   request->cancelled = true;
   Executed(request);
 }

@@ -16,7 +16,6 @@ constexpr size_t kLookups = 16;  // of a part at once
 // Cores enter deaths of one moment one after the other: a dead letter may appear so long before the
 // newest that was seen.
 constexpr int64_t kLateMs = 1000;
-constexpr Duration kRetry = Seconds(1);
 
 int64_t MostDead(const QueueRecord& record) {
   const int64_t set = record.settings.dead_max.load(std::memory_order_relaxed);
@@ -181,9 +180,8 @@ void Core::Impl::DropOver(CoreQueue* queue, int64_t last_ms) {
 void Core::Impl::RetryKeep(CoreQueue* queue, const Error& error) {
   queue->retention.running = false;
   if (shared_->writes->failed()) return;
-  if (shared_->options.log)
-    shared_->options.log("looking at dead letters failed: " + error.ToString());
-  retries_.emplace(now() + kRetry, [this, queue] { KeepNoMore(queue); });
+  Log("looking at dead letters failed: " + error.ToString());
+  retries_.emplace(now() + kReadRetry, [this, queue] { KeepNoMore(queue); });
 }
 
 void Core::Impl::LookAgainAt(CoreQueue* queue, MonoTime when) {

@@ -1,4 +1,4 @@
-// What ends or changes a lease: RENEW, COMPLETE, FAIL, RELEASE, and expiry.
+// What ends or changes a lease: RENEW, CHECKPOINT, COMPLETE, FAIL, RELEASE, and expiry.
 #include <algorithm>
 
 #include "engine/base/check.h"
@@ -106,21 +106,22 @@ void Core::Impl::Checkpoint(CheckpointRequest* request, const LookupTask* read) 
 }
 
 // What is kept of a job of that queue where the job itself does not say.
-Duration Core::Impl::QueueKeep(QueueId id) {
-  const int64_t ms = QueueById(id)->record->settings.keep_ms.load(std::memory_order_relaxed);
+Duration Core::Impl::QueueKeep(const QueueRecord& record) {
+  const int64_t ms = record.settings.keep_ms.load(std::memory_order_relaxed);
   return Duration(std::max<int64_t>(0, ms));
 }
 
 void Core::Impl::Complete(CompleteRequest* request) {
   Lease* const lease = LiveLease(request->receipt);
   if (lease == nullptr) return Refuse(request, LeaseLostError(request->receipt));
-  if ((lease->flags & kEndReads) == 0 && QueueKeep(lease->queue) == Duration(0)) {
-    EraseJob(lease, keycodec::Counter::kCompleted);
+  CoreQueue* const queue = QueueById(lease->queue);
+  if ((lease->flags & kEndReads) == 0 && QueueKeep(*queue->record) == Duration(0)) {
+    EraseJob(lease, queue, keycodec::Counter::kCompleted);
     return Executed(request);
   }
   // The lease is over from here on, for whoever comes between; only its key has not moved yet.
   leases_.Suspend(lease);
-  Lookup(lease->id, [this, request](const LookupTask* task) {
+  Lookup(lease->id, [this, request, queue](const LookupTask* task) {
     Lease* const ended = leases_.Find(request->receipt.id, request->receipt.fence);
     if (ended == nullptr) return Refuse(request, LeaseLostError(request->receipt));  // cancelled
     if (!task->error.ok() || !task->record) {
@@ -133,12 +134,12 @@ void Core::Impl::Complete(CompleteRequest* request) {
     now_stale_ = true;
     EndExtras(*ended, *task, true);
     const int64_t keep_ms = task->record->header.keep_ms;
-    const Duration keep = keep_ms > 0 ? Duration(keep_ms) : QueueKeep(ended->queue);
+    const Duration keep = keep_ms > 0 ? Duration(keep_ms) : QueueKeep(*queue->record);
     if (keep > Duration(0)) {
       KeepResult(*ended, *task, keep, std::move(request->result));
       ended->flags &= ~uint32_t{keycodec::kFlagJobRow};  // it was put anew
     }
-    EraseJob(ended, keycodec::Counter::kCompleted);
+    EraseJob(ended, queue, keycodec::Counter::kCompleted);
     Executed(request);
   });
 }
@@ -150,8 +151,7 @@ void Core::Impl::EndExtras(const Lease& lease, const LookupTask& read, bool done
 }
 
 // The job is over, counted as `counter`: nothing of it is left.
-void Core::Impl::EraseJob(Lease* lease, keycodec::Counter counter) {
-  CoreQueue* const queue = QueueById(lease->queue);
+void Core::Impl::EraseJob(Lease* lease, CoreQueue* queue, keycodec::Counter counter) {
   key_.clear();
   keycodec::AppendJobKey(lease->lane, lease->id, &key_);
   batch_.SingleDelete(Family::kJob, key_);

@@ -17,7 +17,6 @@ namespace {
 constexpr Duration kStepBack = Seconds(1);
 // Slots that were run at times that lie so far in the future were run by a clock that was wrong.
 constexpr Duration kWrongBy = Days(1);
-constexpr Duration kReadRetry = Seconds(1);
 // About what one turn writes of the jobs of one schedule.
 constexpr size_t kSliceBytes = size_t{256} << 10;
 // A turn whose batch has grown to this leaves the other slots to the next turn.
@@ -130,8 +129,7 @@ void Core::Impl::FireUnique(CoreQueue* queue, std::shared_ptr<DueSlot> slot) {
 
 // The queue does not take the job (a limit): its slots count as missed.
 void Core::Impl::SlotRefused(DueSlot* slot, uint32_t jobs, const Error& error) {
-  if (shared_->options.log)
-    shared_->options.log("schedule " + slot->name + ": " + error.ToString());
+  Log("schedule " + slot->name + ": " + error.ToString());
   slot->schedule.missed_count += jobs;
   BookNext(slot);
 }
@@ -147,8 +145,7 @@ void Core::Impl::BookNext(DueSlot* slot) {
 
 // After a step back of the wall clock, and after a start, the next slots are looked at again: a
 // schedule that was set or that ran while the clock stood years ahead would be silent for years.
-void Core::Impl::LookForStep() {
-  const WallTime wall = WallNow();
+void Core::Impl::LookForStep(WallTime wall) {
   const bool back = wall + kStepBack < latest_wall_;
   latest_wall_ = wall;
   if (!back) return;

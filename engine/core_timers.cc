@@ -12,7 +12,6 @@
 
 namespace vestq {
 namespace {
-constexpr Duration kReadRetry = Seconds(1);
 // Each EXPIRE that ends reads its job.
 constexpr size_t kTimersASlice = 32;
 }  // namespace
@@ -41,8 +40,8 @@ void Core::Impl::NoteTimer(LaneId lane, keycodec::Clock clock, int64_t time_ms) 
   due.from_ms = std::min(due.from_ms, time_ms);
 }
 
-void Core::Impl::FireTimers() {
-  const int64_t now_ms[2] = {now_.ms(), shared_->clock->Wall().ms()};
+void Core::Impl::FireTimers(WallTime wall) {
+  const int64_t now_ms[2] = {now_.ms(), wall.ms()};
   for (LaneState& lane : lanes_) {
     for (int i = 0; i < 2; ++i) {
       DueScan& due = lane.timers[i];
@@ -71,8 +70,7 @@ void Core::Impl::FinishTimers(LaneState* lane, TimerTask* task) {
   DueScan& due = lane->timers[i];
   due.scanning = false;
   if (!task->error.ok()) {
-    if (shared_->options.log)
-      shared_->options.log("reading due timers failed: " + task->error.ToString());
+    Log("reading due timers failed: " + task->error.ToString());
     retries_.emplace(now() + kReadRetry, [lane, i, from_ms = task->from_ms] {
       lane->timers[i].next_ms = std::min(lane->timers[i].next_ms, from_ms);
     });
@@ -183,7 +181,7 @@ void Core::Impl::EndKept(const TimerTask::Hit& hit) {
   DeleteRow(hit.key);
   const Result<keycodec::DoneRowKey> done = keycodec::DecodeDoneKey(hit.row_key);
   if (!done.ok()) {
-    if (shared_->options.log) shared_->options.log("a kept result: " + done.error().ToString());
+    Log("a kept result: " + done.error().ToString());
     return;
   }
   DeleteRow(hit.row_key);

@@ -166,7 +166,7 @@ void Core::Impl::EndUniqueWindow(const TimerTask::Hit& hit) {
   if (!hit.row) return;
   const Result<keycodec::UniqueValue> row = keycodec::DecodeUniqueValue(*hit.row);
   if (!row.ok()) {
-    if (shared_->options.log) shared_->options.log("a unique key: " + row.error().ToString());
+    Log("a unique key: " + row.error().ToString());
     return;
   }
   // The key may be held by another job by now.

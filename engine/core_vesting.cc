@@ -14,7 +14,6 @@ constexpr size_t kFetchJobs = 64;
 // The first read of a zone after a start is short: LEASEs wait for those of all its lanes.
 constexpr size_t kFirstRefillJobs = 64;
 constexpr size_t kDiscoveryZones = 256;
-constexpr Duration kReadRetry = Seconds(1);
 }  // namespace
 
 // --- Windows ---
@@ -126,7 +125,7 @@ void Core::Impl::Thaw(SpaceState* space) {
 // the next LEASE asks again. Waiting ones are not left beside it (WAIT-1): one is woken a little
 // later.
 void Core::Impl::ReadFailed(CoreQueue* queue, SpaceState* space, const Error& error) {
-  if (shared_->options.log) shared_->options.log("a read failed: " + error.ToString());
+  Log("a read failed: " + error.ToString());
   auto parked = std::move(queue->parked);
   queue->parked.clear();
   for (auto& [request, local] : parked) {
@@ -164,8 +163,7 @@ void Core::Impl::StartDiscovery(LaneState* lane, std::string from) {
 
 void Core::Impl::FinishDiscovery(LaneState* lane, DiscoveryTask* task) {
   if (!task->error.ok()) {
-    if (shared_->options.log)
-      shared_->options.log("looking for zones failed: " + task->error.ToString());
+    Log("looking for zones failed: " + task->error.ToString());
     for (auto& queue : queues_) ReadFailed(queue.get(), nullptr, task->error);
     if (!shared_->writes->failed())
       retries_.emplace(now() + kReadRetry,
@@ -198,13 +196,8 @@ void Core::Impl::NoteScheduled(LaneState* lane, keycodec::Clock clock, int64_t t
   due.from_ms = std::min(due.from_ms, time_ms);  // the wall clock may have stepped back
 }
 
-void Core::Impl::NoteUnscheduled(LaneState* lane, keycodec::Clock clock, JobId id) {
-  DueScan& due = lane->due[clock == keycodec::Clock::kWall];
-  if (due.scanning) due.removed.push_back(id);
-}
-
-bool Core::Impl::VestDue() {
-  const int64_t now_ms[2] = {now_.ms(), shared_->clock->Wall().ms()};
+void Core::Impl::VestDue(WallTime wall) {
+  const int64_t now_ms[2] = {now_.ms(), wall.ms()};
   for (LaneState& lane : lanes_) {
     for (int i = 0; i < 2; ++i) {
       DueScan& due = lane.due[i];
@@ -215,10 +208,14 @@ bool Core::Impl::VestDue() {
       task->from_ms = due.from_ms;
       task->until_ms = now_ms[i];
       task->max_jobs = limits::kSliceJobs;
+      task->mark = jobs_log_.Begin();
       due.scanning = true;
       due.next_ms = MonoTime::Max().ms();  // what is scheduled meanwhile is noted here
       DueTask* const raw = task.get();
-      task->finish = [this, &lane, raw](ReadTask*) { FinishDueScan(&lane, raw); };
+      task->finish = [this, &lane, raw](ReadTask*) {
+        FinishDueScan(&lane, raw);
+        jobs_log_.End(raw->mark);
+      };
       SubmitRead(std::move(task));
     }
   }
@@ -227,16 +224,13 @@ bool Core::Impl::VestDue() {
     retries_.erase(retries_.begin());
     retry();
   }
-  return false;
 }
 
 void Core::Impl::FinishDueScan(LaneState* lane, DueTask* task) {
   DueScan& due = lane->due[task->clock == keycodec::Clock::kWall];
   due.scanning = false;
-  const std::vector<JobId> removed = std::exchange(due.removed, {});
   if (!task->error.ok()) {
-    if (shared_->options.log)
-      shared_->options.log("reading due jobs failed: " + task->error.ToString());
+    Log("reading due jobs failed: " + task->error.ToString());
     const int64_t from_ms = task->from_ms;
     const int i = task->clock == keycodec::Clock::kWall;
     retries_.emplace(now() + kReadRetry, [lane, i, from_ms] {
@@ -247,7 +241,8 @@ void Core::Impl::FinishDueScan(LaneState* lane, DueTask* task) {
   due.next_ms = std::min(due.next_ms, task->next_ms);
   if (!task->jobs.empty()) due.from_ms = std::min(due.next_ms, task->jobs.back().first.time_ms);
   for (const auto& [key, value] : task->jobs) {
-    if (std::find(removed.begin(), removed.end(), key.id) != removed.end()) continue;
+    // Moved meanwhile: it stands elsewhere, or was scheduled anew and noted.
+    if (jobs_log_.Changed(task->mark, key.id)) continue;
     CoreQueue* const queue = QueueById(value.zone.queue);
     key_.clear();
     keycodec::AppendScheduledKey(key.lane, key.clock, key.time_ms, key.id, &key_);

@@ -81,6 +81,7 @@ class DueTask : public ReadTask {
   int64_t from_ms = 0;
   int64_t until_ms = 0;  // inclusive
   size_t max_jobs = 0;
+  uint64_t mark = 0;  // as in RefillTask
 
   std::vector<std::pair<keycodec::ScheduledKey, keycodec::ScheduledValue>> jobs;
   int64_t next_ms = 0;  // of the first key beyond them; MonoTime::Max().ms() when there is none

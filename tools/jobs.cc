@@ -141,7 +141,7 @@ void AddJobs(CLI::App* app, Action* action) {
           "  vestq reschedule 4711 --at 2030-01-31T08:00:00Z --priority 10\n",
           moved, action, Reschedule);
   CLI::Option_group* const when = reschedule->add_option_group("When");
-  when->add_option("--delay", moved->delay, "That long from now: 30s, 10m; 0 for now");
+  when->add_option("--delay", moved->delay, "That long from now: 30s, 10m; 0: at once");
   when->add_option("--at", moved->at, "At that time of the wall clock: RFC 3339 or Unix ms");
   when->require_option(1);
   reschedule->add_option("--priority", moved->priority,

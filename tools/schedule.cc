@@ -1,4 +1,4 @@
-// `vestq schedule` and `vestq workers`: what makes jobs by the clock, and who holds leases.
+// `vestq schedule`: what makes jobs by the clock.
 #include <spdlog/fmt/fmt.h>
 
 #include <CLI/CLI.hpp>
@@ -19,6 +19,7 @@ struct ScheduleOptions : CallOptions {
   std::string queue;
   std::string payload;
   std::string expression;
+  std::string zone;
   std::string count = "5";
   // Option words of SCHEDULE SET and what was given for them.
   std::vector<std::pair<std::string, std::string>> words = {
@@ -75,7 +76,7 @@ int RunNow(const ScheduleOptions& o) {
 int Next(const ScheduleOptions& o) {
   return WithDaemon("schedule", o, [&o](Client* client) {
     Words words = {"SCHEDULE", "NEXT", o.expression, "COUNT", o.count};
-    if (!o.words[1].second.empty()) words.insert(words.end(), {"TZ", o.words[1].second});
+    if (!o.zone.empty()) words.insert(words.end(), {"TZ", o.zone});
     const Result<ReplyPtr> reply = client->Call(words);
     if (!reply.ok()) return reply.error();
     nlohmann::ordered_json times = nlohmann::ordered_json::array();
@@ -196,48 +197,8 @@ void AddSchedule(CLI::App* app, Action* action) {
   CLI::App* const slots =
       Add(schedule, "next", "When an expression comes next", next, action, Next);
   slots->add_option("EXPRESSION", next->expression, "m h dom mon dow")->required();
-  slots->add_option("--tz", next->words[1].second, "Zone; UTC unless given");
+  slots->add_option("--tz", next->zone, "Zone; UTC unless given");
   slots->add_option("--count", next->count, "How many")->capture_default_str();
-}
-
-// --- workers ---
-
-void AddWorkers(CLI::App* app, Action* action) {
-  auto options = std::make_shared<ScheduleOptions>();
-  CLI::App* const command = app->add_subcommand("workers", "Show who holds leases");
-  command->footer(
-      std::string("Examples:\n  vestq workers\n  vestq workers mail --json\n\n"
-                  "OLDEST: ms since a lease of it was granted or renewed the longest ago.") +
-      kExitText);
-  command->add_option("QUEUE", options->queue, "Only of this queue");
-  AddCallOptions(command, options.get(), "Print a JSON object a line");
-  command->callback([options, action] {
-    *action = [options] {
-      return WithDaemon("workers", *options, [&](Client* client) {
-        Words words = {"WORKERS"};
-        if (!options->queue.empty()) words.push_back(options->queue);
-        const Result<ReplyPtr> reply = client->Call(words);
-        if (!reply.ok()) return reply.error();
-        const redisReply& rows = *(*reply)->element[1];
-        if (!options->json)
-          fmt::print("{:<24} {:<32} {:>8} {:>10}\n", "QUEUE", "WORKER", "LEASES", "OLDEST");
-        for (size_t i = 0; i < rows.elements; ++i) {
-          const nlohmann::ordered_json row = JsonOfMap(*rows.element[i]);
-          if (options->json) {
-            PrintJson(row);
-          } else {
-            fmt::print("{:<24} {:<32} {:>8} {:>10}\n", row["queue"].get<std::string>(),
-                       row["worker"].get<std::string>(), row["leases"].dump(),
-                       row["oldest"].dump());
-          }
-        }
-        if ((*reply)->element[0]->integer > 0)
-          fmt::print(stderr, "vestq workers: {} more leases of others; name a queue\n",
-                     (*reply)->element[0]->integer);
-        return Error::Ok();
-      });
-    };
-  });
 }
 
 }  // namespace vestq

@@ -204,6 +204,20 @@ TEST(LeaseTable, PopExpiredStopsAtItsSlice) {
   EXPECT_EQ(table.size(), 4u);
 }
 
+TEST(LeaseTable, ARestoredLeaseLastsUntilItsDeadline) {
+  LeaseTable table;
+  table.Insert(MakeLease(1, 1, 100));
+  table.Insert(MakeLease(2, 2, 200));
+  Lease* const first = table.FindById(JobId(1));
+  table.Suspend(first);
+  EXPECT_EQ(table.NextDeadline(), MonoTime(200));
+  table.Restore(first);
+  table.CheckInvariants();
+  EXPECT_FALSE(first->ending);
+  EXPECT_EQ(table.NextDeadline(), MonoTime(100));
+  EXPECT_EQ(Expired(&table, 150), (std::vector<uint64_t>{1}));
+}
+
 TEST(LeaseTable, SuspendedLeaseStaysOutOfTheWayUntilItIsResumed) {
   LeaseTable table;
   for (uint64_t id = 1; id <= 20; ++id) {

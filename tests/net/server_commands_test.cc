@@ -12,9 +12,6 @@ namespace {
 
 class ServerCommands : public ServerTest {};
 
-#define OPEN_OR_SKIP(...) \
-  if (!Open(__VA_ARGS__)) GTEST_SKIP() << "io_uring does not work here"
-
 TEST_P(ServerCommands, AnswerAsRedisDoes) {
   OPEN_OR_SKIP();
   Client c(port());

@@ -12,9 +12,6 @@ namespace {
 
 class ServerExtras : public ServerTest {};
 
-#define OPEN_OR_SKIP(...) \
-  if (!Open(__VA_ARGS__)) GTEST_SKIP() << "io_uring does not work here"
-
 TEST_P(ServerExtras, TypeHeadersAndCheckpointComeWithTheLease) {
   OPEN_OR_SKIP();
   Client c(port());

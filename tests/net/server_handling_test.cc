@@ -11,9 +11,6 @@ namespace {
 
 class ServerHandling : public ServerTest {};
 
-#define OPEN_OR_SKIP(...) \
-  if (!Open(__VA_ARGS__)) GTEST_SKIP() << "io_uring does not work here"
-
 TEST_P(ServerHandling, RevokePromoteAndReschedule) {
   OPEN_OR_SKIP();
   Client c(port());

@@ -26,9 +26,6 @@ class ServerHostile : public ServerTest {
   }
 };
 
-#define OPEN_OR_SKIP(...) \
-  if (!Open(__VA_ARGS__)) GTEST_SKIP() << "io_uring does not work here"
-
 TEST_P(ServerHostile, ForeignProtocolsAreClosed) {
   OPEN_OR_SKIP();
   const std::string post =

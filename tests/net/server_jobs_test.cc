@@ -12,9 +12,6 @@ namespace {
 
 class ServerJobs : public ServerTest {};
 
-#define OPEN_OR_SKIP(...) \
-  if (!Open(__VA_ARGS__)) GTEST_SKIP() << "io_uring does not work here"
-
 TEST_P(ServerJobs, LifeOfAJob) {
   OPEN_OR_SKIP();
   Client c(port());

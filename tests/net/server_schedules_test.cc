@@ -10,9 +10,6 @@ namespace {
 
 class ServerSchedules : public ServerTest {};
 
-#define OPEN_OR_SKIP(...) \
-  if (!Open(__VA_ARGS__)) GTEST_SKIP() << "io_uring does not work here"
-
 TEST_P(ServerSchedules, LifeOfASchedule) {
   OPEN_OR_SKIP();
   Client c(port());

@@ -88,6 +88,10 @@ class ServerTest : public testing::TestWithParam<std::tuple<IoKind, int>> {
 
 std::string ServerTestName(const testing::TestParamInfo<std::tuple<IoKind, int>>& info);
 
+// Begins a test of a ServerTest: the server runs, or the test is skipped where it cannot.
+#define OPEN_OR_SKIP(...) \
+  if (!Open(__VA_ARGS__)) GTEST_SKIP() << "io_uring does not work here"
+
 #define VESTQ_SERVER_TESTS(fixture)                                                             \
   INSTANTIATE_TEST_SUITE_P(                                                                     \
       Io, fixture,                                                                              \

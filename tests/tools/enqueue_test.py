@@ -6,16 +6,10 @@ import os
 import unittest
 
 import harness
-from harness import Case, to_map
+from harness import DaemonCase, to_map
 
 
-class Enqueue(Case):
-    def setUp(self):
-        super().setUp()
-        self.server = self.daemon()
-        self.client = self.server.client()
-        self.addCleanup(self.client.close)
-
+class Enqueue(DaemonCase):
     def enqueue(self, *words, stdin=b"", status=0):
         done = harness.run("enqueue", *words, "--server", self.server.address, stdin=stdin)
         self.assertEqual(done.returncode, status, done.stderr)

@@ -5,19 +5,12 @@ import json
 import unittest
 
 import harness
-from harness import Case, to_map
+from harness import DaemonCase, to_map
 
 
-class Handle(Case):
-    def setUp(self):
-        super().setUp()
-        self.server = self.daemon()
-        self.client = self.server.client()
-        self.addCleanup(self.client.close)
-
+class Handle(DaemonCase):
     def vestq(self, *words, status=0):
-        done = harness.run(*words, "--server", self.server.address)
-        self.assertEqual(done.returncode, status, done.stderr)
+        done = super().vestq(*words, status=status)
         return done.stderr if status else done.stdout
 
     def enqueue(self, *words):

@@ -212,6 +212,23 @@ class Case(unittest.TestCase):
         return process
 
 
+class DaemonCase(Case):
+    """A Case with a daemon (`server`), a connection to it (`client`), and the sub-commands that talk to it."""
+
+    def setUp(self):
+        super().setUp()
+        self.server = self.daemon()
+        self.client = self.server.client()
+        self.addCleanup(self.client.close)
+
+    def vestq(self, *words, status=0):
+        """The program with these words and --server, which must end with this status."""
+        done = run(*words, "--server", self.server.address)
+        self.assertEqual(done.returncode, status, done.stderr)
+        return done
+
+
+
 def can_mount(folder):
     """True where this process may mount (root outside a restricted container)."""
     if os.geteuid() != 0:

@@ -5,21 +5,10 @@ import json
 import unittest
 
 import harness
-from harness import Case, to_map
+from harness import DaemonCase, to_map
 
 
-class Queue(Case):
-    def setUp(self):
-        super().setUp()
-        self.server = self.daemon()
-        self.client = self.server.client()
-        self.addCleanup(self.client.close)
-
-    def vestq(self, *words, status=0):
-        done = harness.run(*words, "--server", self.server.address)
-        self.assertEqual(done.returncode, status, done.stderr)
-        return done
-
+class Queue(DaemonCase):
     def info(self):
         return json.loads(self.vestq("queue", "info", "q", "--json").stdout)
 

@@ -5,21 +5,10 @@ import json
 import unittest
 
 import harness
-from harness import Case, to_map
+from harness import DaemonCase, to_map
 
 
-class Schedule(Case):
-    def setUp(self):
-        super().setUp()
-        self.server = self.daemon()
-        self.client = self.server.client()
-        self.addCleanup(self.client.close)
-
-    def vestq(self, *words, status=0):
-        done = harness.run(*words, "--server", self.server.address)
-        self.assertEqual(done.returncode, status, done.stderr)
-        return done
-
+class Schedule(DaemonCase):
     def test_a_schedule_lives_and_ends(self):
         self.vestq("schedule", "set", "report", "reports", "daily", "--cron", "0 6 * * mon-fri", "--tz", "Europe/Berlin",
                    "--missed", "skip", "--priority", "7")
