@@ -93,6 +93,34 @@ void Core::Impl::EraseFound(const LookupTask* task, keycodec::Counter counter) {
 
 // --- JOB ---
 
+namespace {
+
+OwnOptions OptionsOf(const keycodec::JobHeader& header, uint32_t flags) {
+  OwnOptions own;
+  own.backoff = header.backoff;
+  own.lease = Duration(header.lease_ms);
+  own.keep = Duration(header.keep_ms);
+  if ((flags & keycodec::kFlagUnique) != 0) {
+    own.unique_key = header.unique_key;
+    own.unique_window = Duration(header.unique_ms);
+  }
+  if ((flags & keycodec::kFlagExpire) != 0) own.expire = Duration(header.expire_ms);
+  return own;
+}
+
+// When a ready job vested first, as its header tells. One that was promoted before that time: when it
+// was enqueued.
+WallTime VestedAt(const keycodec::JobHeader& header, WallTime now) {
+  const WallTime enqueued(header.enqueued_wall_ms);
+  if (header.vests_ms == 0) return enqueued;
+  const WallTime vests = header.clock == keycodec::Clock::kWall
+                             ? WallTime(header.vests_ms)
+                             : enqueued + Duration(header.vests_ms - header.enqueued_ms);
+  return vests > now ? enqueued : vests;
+}
+
+}  // namespace
+
 void Core::Impl::Describe(JobRequest* request) {
   request->state = JobState::kGone;
   Lookup(request->id, [this, request](const LookupTask* task) {
@@ -124,9 +152,14 @@ void Core::Impl::DescribeFound(JobRequest* request, const LookupTask* task) {
     request->attempt = lease->attempt;
     request->lease_left =
         std::max(Duration(0), lease->ending ? Duration(0) : lease->deadline - now());
+    request->deadline = shared_->clock->Wall() + request->lease_left;
     request->worker = lease->worker;
+    request->own = OptionsOf(header, lease->flags);
     return;
   }
+  request->own = OptionsOf(header, task->state == JobState::kDead
+                                       ? header.flags & ~uint32_t{keycodec::kFlagExpire}
+                                       : task->flags);
   request->state = task->state;
   request->priority = task->priority;
   request->attempt = task->attempt;
@@ -135,6 +168,11 @@ void Core::Impl::DescribeFound(JobRequest* request, const LookupTask* task) {
                               ? MonoTime(task->scheduled.time_ms) - now()
                               : WallTime(task->scheduled.time_ms) - shared_->clock->Wall();
     request->vests_in = std::max(Duration(0), left);
+    request->vests = task->scheduled.clock == keycodec::Clock::kWall
+                         ? WallTime(task->scheduled.time_ms)
+                         : shared_->clock->Wall() + request->vests_in;
+  } else if (task->state == JobState::kReady) {
+    request->vests = VestedAt(header, shared_->clock->Wall());
   } else if (task->state == JobState::kDead) {
     request->reason = task->dead.reason;
     request->last_error = task->dead.last_error;

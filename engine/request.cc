@@ -58,7 +58,8 @@ Result<Receipt> Receipt::Parse(std::string_view text) {
 
 size_t VariableBytes(const JobRequest& job) {
   size_t bytes = job.space.size() + job.last_error.size() + job.reason.size() + job.payload.size() +
-                 job.type.size() + job.checkpoint.size() + job.result.size();
+                 job.type.size() + job.checkpoint.size() + job.result.size() +
+                 job.own.backoff.size() + job.own.unique_key.size();
   for (const auto& [name, value] : job.headers) bytes += 32 + name.size() + value.size();
   return bytes;
 }

@@ -222,6 +222,17 @@ struct CancelRequest : Request {
   bool cancelled = false;
 };
 
+// Options that a job has of its own; empty or 0: none, the queue's default holds. `unique_key` only
+// while the job holds it (or would again, by REDRIVE), `expire` only while it can end the job.
+struct OwnOptions {
+  std::string backoff;  // encoded (lease/backoff.h)
+  Duration lease;
+  std::string unique_key;
+  Duration unique_window;
+  Duration expire;
+  Duration keep;
+};
+
 // JOB. Outputs: state (kGone: no such job) and the rest.
 struct JobRequest : Request {
   JobRequest() : Request(RequestKind::kJob) {}
@@ -236,7 +247,9 @@ struct JobRequest : Request {
   uint32_t attempts = 0;
   WallTime enqueued;
   Duration vests_in;    // kScheduled
+  WallTime vests;       // kScheduled; kReady: when it vested first
   Duration lease_left;  // kLeased
+  WallTime deadline;    // kLeased
   std::string worker;   // kLeased
   std::string last_error;
   std::string reason;  // kDead
@@ -245,6 +258,7 @@ struct JobRequest : Request {
   std::string type;
   std::vector<std::pair<std::string, std::string>> headers;
   std::string checkpoint;
+  OwnOptions own;
   std::string result;  // kDone
   WallTime finished;   // kDone
   Duration kept_for;   // kDone: what is left of it

@@ -3,6 +3,7 @@
 #include <charconv>
 #include <string_view>
 
+#include "lease/backoff.h"
 #include "net/schedule_reply.h"
 
 namespace vestq {
@@ -73,6 +74,34 @@ void WriteLeasedJob(const LeasedJob& job, RespWriter* w) {
   if (!job.checkpoint.empty()) WriteText("checkpoint", job.checkpoint, w);
 }
 
+void WriteSpan(std::string_view name, Duration span, RespWriter* w) {
+  w->Bulk(name);
+  w->Int(span.ms());
+}
+
+// Options of the job's own, those that there are; without a writer they are only counted.
+size_t WriteOwn(const OwnOptions& own, RespWriter* w) {
+  size_t n = 0;
+  auto span = [&](std::string_view name, Duration value) {
+    if (value == Duration(0)) return;
+    ++n;
+    if (w != nullptr) WriteSpan(name, value, w);
+  };
+  if (!own.backoff.empty()) {
+    ++n;
+    if (w != nullptr) WriteText("backoff", BackoffToText(own.backoff), w);
+  }
+  span("lease", own.lease);
+  if (!own.unique_key.empty()) {
+    ++n;
+    if (w != nullptr) WriteText("unique", own.unique_key, w);
+  }
+  span("unique-for", own.unique_window);
+  span("expire", own.expire);
+  span("keep", own.keep);
+  return n;
+}
+
 }  // namespace
 
 void WriteJob(const JobRequest& job, bool with_id, RespWriter* w) {
@@ -83,9 +112,11 @@ void WriteJob(const JobRequest& job, bool with_id, RespWriter* w) {
   const bool done = job.state == JobState::kDone;
   const bool last_error = !job.last_error.empty();
   const bool payload = job.want_payload && !done;  // a kept result has none
-  w->Map(static_cast<size_t>(8 + with_id + scheduled + 2 * leased + dead + 3 * done + last_error +
-                             payload + !job.type.empty() + !job.headers.empty() +
-                             !job.checkpoint.empty()));
+  const bool vests = scheduled || job.state == JobState::kReady;
+  w->Map(static_cast<size_t>(8 + with_id + scheduled + vests + 3 * leased + dead + 3 * done +
+                             last_error + payload + !job.type.empty() + !job.headers.empty() +
+                             !job.checkpoint.empty()) +
+         WriteOwn(job.own, nullptr));
   if (with_id) {
     w->Bulk("id");
     w->BulkNumber(job.id.value());
@@ -104,13 +135,15 @@ void WriteJob(const JobRequest& job, bool with_id, RespWriter* w) {
   w->Int(job.attempts);
   w->Bulk("enqueued");
   w->Int(job.enqueued.ms());
-  if (scheduled) {
-    w->Bulk("vests-in");
-    w->Int(job.vests_in.ms());
+  if (scheduled) WriteSpan("vests-in", job.vests_in, w);
+  if (vests) {
+    w->Bulk("vests");
+    w->Int(job.vests.ms());
   }
   if (leased) {
-    w->Bulk("lease-left");
-    w->Int(job.lease_left.ms());
+    WriteSpan("lease-left", job.lease_left, w);
+    w->Bulk("deadline");
+    w->Int(job.deadline.ms());
     w->Bulk("worker");
     w->Bulk(job.worker);
   }
@@ -122,9 +155,9 @@ void WriteJob(const JobRequest& job, bool with_id, RespWriter* w) {
     WriteText("result", job.result, w);
     w->Bulk("finished");
     w->Int(job.finished.ms());
-    w->Bulk("kept-for");
-    w->Int(job.kept_for.ms());
+    WriteSpan("kept-for", job.kept_for, w);
   }
+  WriteOwn(job.own, w);
   if (!job.type.empty()) WriteText("type", job.type, w);
   if (!job.headers.empty()) WriteHeaders(job.headers, w);
   if (!job.checkpoint.empty()) WriteText("checkpoint", job.checkpoint, w);

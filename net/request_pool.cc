@@ -101,7 +101,9 @@ void Reset(JobRequest* r) {
   r->attempts = 0;
   r->enqueued = WallTime();
   r->vests_in = Duration();
+  r->vests = WallTime();
   r->lease_left = Duration();
+  r->deadline = WallTime();
   Clear(&r->worker);
   Clear(&r->last_error);
   Clear(&r->reason);
@@ -110,6 +112,7 @@ void Reset(JobRequest* r) {
   Clear(&r->type);
   r->headers.clear();
   Clear(&r->checkpoint);
+  r->own = OwnOptions();
   Clear(&r->result);
   r->finished = WallTime();
   r->kept_for = Duration();

@@ -40,6 +40,46 @@ TEST_P(ServerHandling, RevokePromoteAndReschedule) {
   EXPECT_EQ(c.Text({"RESCHEDULE", id, "DELAY", "1s"}), "-NOTFOUND there is no job " + id);
 }
 
+TEST_P(ServerHandling, AJobTellsItsTimesAndItsOwnOptions) {
+  OPEN_OR_SKIP();
+  Client c(port());
+  for (const char* version : {"2", "3"}) {
+    c.Call({"HELLO", version});
+    const std::string plain = c.Call({"ENQUEUE", "q", "p"}).text;
+    Value job = c.Call({"JOB", plain});
+    EXPECT_EQ(job.at("vests").number, job.at("enqueued").number) << job.ToString();
+    for (const char* none : {"backoff", "lease", "unique", "unique-for", "expire", "keep"})
+      EXPECT_EQ(job.ToString().find(none), std::string::npos) << job.ToString();
+
+    const std::string id =
+        c.Call({"ENQUEUE", "q", "p", "PRIORITY", "1", "BACKOFF", "fixed:7s", "LEASE", "9s",
+                "UNIQUE", "k", "FOR", "2h", "EXPIRE", "3h", "KEEP", "1h", "AT", "4000000000000"})
+            .items.at(0)
+            .text;
+    job = c.Call({"PEEK", "q", "STATE", "scheduled"}).items.at(1).items.at(0);
+    EXPECT_EQ(job.at("vests").number, 4'000'000'000'000) << job.ToString();
+    EXPECT_EQ(job.at("backoff").text, "fixed:7s");
+    EXPECT_EQ(job.at("lease").number, 9'000);
+    EXPECT_EQ(job.at("unique").text, "k");
+    EXPECT_EQ(job.at("unique-for").number, 7'200'000);
+    EXPECT_EQ(job.at("expire").number, 10'800'000);
+    EXPECT_EQ(job.at("keep").number, 3'600'000);
+
+    EXPECT_EQ(c.Text({"PROMOTE", id}), "OK");
+    job = c.Call({"JOB", id});
+    EXPECT_EQ(job.at("vests").number, job.at("enqueued").number) << "not a time to come";
+    const Value leased = c.Call({"LEASE", "q"}).items.at(0);
+    ASSERT_EQ(leased.at("id").text, id);
+    job = c.Call({"JOB", id});
+    EXPECT_NEAR(static_cast<double>(job.at("deadline").number),
+                static_cast<double>(leased.at("deadline").number), 2'000);
+    EXPECT_EQ(job.at("unique").text, "k");
+    EXPECT_EQ(job.ToString().find("expire"), std::string::npos) << "it was leased";
+    EXPECT_EQ(c.Text({"CANCEL", id}), ":1");
+    EXPECT_EQ(c.Text({"CANCEL", plain}), ":1");
+  }
+}
+
 TEST_P(ServerHandling, ManyJobsAtOnce) {
   OPEN_OR_SKIP();
   Client c(port());
