@@ -12,6 +12,7 @@
 #include <string_view>
 #include <utility>
 
+#include "engine/base/check.h"
 #include "engine/base/result.h"
 
 namespace vestq::keycodec {
@@ -35,6 +36,11 @@ class Reader {
   // Keeps the first failure only. A number that fails is told by where it begins.
   void Fail(const char* field, const char* why, ErrorCode code = ErrorCode::kCorruption);
 
+  // The next byte, which stays. REQUIRES: !empty().
+  uint8_t Peek() const {
+    DCHECK(!empty());
+    return static_cast<uint8_t>(*at_);
+  }
   uint8_t Byte(const char* field) {
     if (at_ == end_) {
       Fail(field, "ends early");
