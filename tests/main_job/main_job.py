@@ -12,14 +12,12 @@ system (where this test may mount one; elsewhere it says that it skipped that). 
 VESTQ names the program, VESTQ_MAIN_JOB_FILES the number of files. The daemon listens on a port that the kernel picks.
 """
 
-import fcntl
 import os
 import re
 import select
 import shutil
 import signal
 import stat
-import struct
 import subprocess
 import sys
 import tempfile
@@ -27,12 +25,12 @@ import time
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "tools"))
 import harness  # noqa: E402
+from disk import Disk  # noqa: E402
 
 FILES = int(os.environ.get("VESTQ_MAIN_JOB_FILES", "5000"))
 WORKERS = 4
 LEASE = "3s"
 DEADLINE = 400.0
-EXT4_IOC_SHUTDOWN, NO_LOG_FLUSH = 0x8004587D, 2
 
 # What a worker runs: one record, written at once, to the file of its worker.
 COMMAND = ('IFS= read -r path; digest=$(sha256sum < "$path") || exit 1; '
@@ -80,52 +78,6 @@ def digests_of(paths):
     return digests
 
 
-class Disk:
-    """An ext4 on a loop device whose power can be cut; an ordinary folder where this process may not mount."""
-
-    def __init__(self, folder):
-        self.mount = os.path.join(folder, "disk")
-        os.mkdir(self.mount)
-        self.device = None
-        image = os.path.join(folder, "disk.img")
-        try:
-            if os.geteuid() != 0:
-                raise PermissionError("not root")
-            with open(image, "wb") as file:
-                file.truncate(512 << 20)
-            subprocess.run(["mkfs.ext4", "-qF", image], check=True, stderr=subprocess.DEVNULL)
-            self.device = subprocess.run(["losetup", "--find", "--show", image], check=True, stdout=subprocess.PIPE,
-                                         stderr=subprocess.DEVNULL).stdout.decode().strip()
-            self.remount()
-        except (OSError, subprocess.CalledProcessError) as error:
-            self.detach()
-            say(f"no file system can be mounted here ({error}): the power cut is skipped")
-
-    def remount(self):
-        subprocess.run(["mount", self.device, self.mount], check=True, stderr=subprocess.DEVNULL)
-
-    def cut_power(self):
-        """Everything that was not synced is gone; the next mount finds only what was."""
-        fd = os.open(self.mount, os.O_RDONLY)
-        try:
-            fcntl.ioctl(fd, EXT4_IOC_SHUTDOWN, struct.pack("I", NO_LOG_FLUSH))
-        finally:
-            os.close(fd)
-
-    def unmount(self):
-        if os.path.ismount(self.mount):
-            subprocess.run(["umount", self.mount], check=True)
-
-    def detach(self):
-        if self.device:
-            subprocess.run(["losetup", "-d", self.device], check=False)
-            self.device = None
-
-    def close(self):
-        self.unmount()
-        self.detach()
-
-
 class Worker:
     """One `vestq work`; `events` are (id, attempt, what) in the order of its log."""
 
@@ -165,6 +117,8 @@ class MainJob:
     def __init__(self, folder):
         self.folder = folder
         self.disk = Disk(folder)
+        if self.disk.refused:
+            say(f"no file system can be mounted here ({self.disk.refused}): the power cut is skipped")
         self.daemon = None
         self.workers = []
         self.completed = 0
@@ -230,7 +184,7 @@ class MainJob:
             say("power cut: skipped, no file system can be mounted here")
             return
         # Stopped first: an answer that leaves while the power goes is not one given before.
-        self.daemon.process.send_signal(signal.SIGSTOP)
+        self.daemon.stop()
         self.disk.cut_power()
         self.daemon.end(signal.SIGKILL)
         self.disk.unmount()

@@ -165,6 +165,11 @@ class Daemon:
         with open(self.log, encoding="utf-8", errors="replace") as file:
             return file.read()
 
+    def stop(self):
+        """SIGSTOP, and waits until every thread stands: none of them answers anything after that."""
+        self.process.send_signal(signal.SIGSTOP)
+        os.waitid(os.P_PID, self.process.pid, os.WSTOPPED)
+
     def end(self, how=signal.SIGTERM):
         """Signals it and gives its exit status and how long it took."""
         began = time.monotonic()
