@@ -313,9 +313,11 @@ bool Core::Impl::Claim(CoreQueue* queue, LaneZone* zone, LeaseRequest* request) 
   out.attempt = lease.attempt;
   out.attempts = lease.attempts_max;
   out.priority = lease.priority;
-  out.enqueued = WallTime(header.enqueued_wall_ms);
+  const WallTime wall = shared_->clock->ToWall(now());
+  out.enqueued =
+      WallOfPast(WallTime(header.enqueued_wall_ms), MonoTime(header.enqueued_ms), now(), wall);
   out.lease_left = lease.granted;
-  out.deadline = shared_->clock->ToWall(lease.deadline);
+  out.deadline = wall + lease.granted;
   if ((lease.flags & keycodec::kFlagExtra) != 0) {
     out.type = header.type;
     out.headers = header.user_headers;

@@ -137,7 +137,8 @@ void Core::Impl::DescribeFound(JobRequest* request, const LookupTask* task) {
   request->queue = QueueById(header.zone.queue)->record->name;
   request->space = header.zone.space;
   request->attempts = header.attempts_max;
-  request->enqueued = WallTime(header.enqueued_wall_ms);
+  request->enqueued = WallOfPast(WallTime(header.enqueued_wall_ms), MonoTime(header.enqueued_ms),
+                                 now(), shared_->clock->ToWall(now()));
   request->size = task->record->payload.size();
   if (request->want_payload) request->payload.assign(task->record->payload);
   request->type = header.type;

@@ -3,6 +3,7 @@
 // Delay, lease, wait, back-off, age and order go by it; run-at goes by wall time.
 #pragma once
 
+#include <algorithm>
 #include <atomic>
 #include <cstdint>
 #include <string>
@@ -51,5 +52,15 @@ class EngineClock {
   int64_t offset_ms_;  // engine time = BoottimeMs() + offset
   std::atomic<int64_t> last_ms_{0};
 };
+
+// When something happened, for people: what the wall clock said then (`noted`), unless it has been
+// stepped since; then by how long ago it was. So ages are right although a machine booted in 1970,
+// and what is shown does not waver by the clocks' rounding.
+inline WallTime WallOfPast(WallTime noted, MonoTime then, MonoTime now, WallTime wall) {
+  constexpr Duration kStep = Seconds(10);
+  const WallTime derived = std::max(WallTime(0), wall - (now - then));
+  const Duration off = derived - noted;
+  return off < kStep && off > Duration(0) - kStep ? noted : derived;
+}
 
 }  // namespace vestq

@@ -48,7 +48,8 @@ Receipt LeaseOne(World* world, Duration lease = Hours(1)) {
   return jobs.empty() ? Receipt() : jobs[0].receipt;
 }
 
-void FailOne(World* world, const std::function<void(FailRequest*)>& with = [](FailRequest*) {}) {
+void FailOne(
+    World* world, const std::function<void(FailRequest*)>& with = [](FailRequest*) {}) {
   FailRequest request;
   request.receipt = LeaseOne(world);
   with(&request);
@@ -87,13 +88,11 @@ std::vector<Span> Spans() {
          renew.lease = kSpan;
          world->Run(&renew);
        },
-       is(JobState::kReady),
-       false},  // after a crash it may be longer (LEASE-4)
+       is(JobState::kReady), false},  // after a crash it may be longer (LEASE-4)
       {"back-off",
        [id](World* world) {
-         SetQueue(world, [](QueueSetRequest* r) {
-           r->set.backoff = ParseBackoff("fixed:10s").value();
-         });
+         SetQueue(world,
+                  [](QueueSetRequest* r) { r->set.backoff = ParseBackoff("fixed:10s").value(); });
          *id = world->Enqueue("q", "p");
          FailOne(world);
        },
@@ -108,9 +107,7 @@ std::vector<Span> Spans() {
        },
        is(JobState::kReady)},
       {"expiry",
-       [id](World* world) {
-         *id = Enqueue(world, [](EnqueueRequest* r) { r->expire = kSpan; });
-       },
+       [id](World* world) { *id = Enqueue(world, [](EnqueueRequest* r) { r->expire = kSpan; }); },
        is(JobState::kGone)},
       {"kept",
        [id](World* world) {
@@ -150,8 +147,7 @@ std::vector<Span> Spans() {
          blocked->block = kSpan;
          world->Start(blocked.get(), answered.get());
        },
-       [answered](World*) { return *answered; },
-       false},
+       [answered](World*) { return *answered; }, false},
   };
 }
 
@@ -162,8 +158,7 @@ struct Step {
   Duration by;
 };
 
-class SpanTest
-    : public ::testing::TestWithParam<std::tuple<size_t, size_t, Between>> {};
+class SpanTest : public ::testing::TestWithParam<std::tuple<size_t, size_t, Between>> {};
 
 constexpr int64_t kToday = 1'700'000'000'000;
 const std::vector<Step>& Steps() {
@@ -233,8 +228,9 @@ std::string NameOf(const ::testing::TestParamInfo<SpanTest::ParamType>& info) {
 INSTANTIATE_TEST_SUITE_P(All, SpanTest,
                          ::testing::Combine(::testing::Range(size_t{0}, Spans().size()),
                                             ::testing::Range(size_t{0}, Steps().size()),
-                                            ::testing::Values(Between::kNothing, Between::kSuspended,
-                                                              Between::kKilled, Between::kRebooted)),
+                                            ::testing::Values(Between::kNothing,
+                                                              Between::kSuspended, Between::kKilled,
+                                                              Between::kRebooted)),
                          NameOf);
 
 }  // namespace

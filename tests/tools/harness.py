@@ -133,13 +133,13 @@ def sockets_on(port):
 class Daemon:
     """`vestq serve` on a data directory, its log in a file beside it."""
 
-    def __init__(self, data, *options, port=0, log=None):
+    def __init__(self, data, *options, port=0, log=None, env=None):
         # The port stays ours while the daemon is down: bound here and never listened on.
         self.holder = socket.socket()
         self.holder.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         self.holder.bind(("127.0.0.1", port))
         self.data, self.options, self.port = data, options, self.holder.getsockname()[1]
-        self.process = None
+        self.process, self.env = None, env
         self.log = log or data.rstrip("/") + ".log"
         self.start()
 
@@ -147,7 +147,7 @@ class Daemon:
         with open(self.log, "ab") as log:
             self.process = subprocess.Popen(
                 [PROGRAM, "serve", "--data", self.data, "--resp", f"127.0.0.1:{self.port}", *self.options],
-                stdout=subprocess.PIPE, stderr=log, bufsize=0)
+                stdout=subprocess.PIPE, stderr=log, bufsize=0, env=self.env)
         line = read_line(self.process.stdout)
         if line != f"listening resp {self.address}":
             status, _ = self.end()
@@ -206,8 +206,8 @@ class Case(unittest.TestCase):
     def path(self, name="data"):
         return os.path.join(self.folder, name)
 
-    def daemon(self, *options, data=None, port=0):
-        daemon = Daemon(data or self.path(), *options, port=port)
+    def daemon(self, *options, data=None, port=0, env=None):
+        daemon = Daemon(data or self.path(), *options, port=port, env=env)
         self.addCleanup(daemon.close)
         return daemon
 

@@ -1,0 +1,366 @@
+#!/usr/bin/env python3
+"""Public bug reports of other queues as scenarios over RESP: what their users met must not happen here.
+
+The same cases run through the library in tests/engine/cases_test.cc, under a clock that the test moves; here it is the
+real daemon, real connections, real time and real signals. Nothing sleeps: a waiting LEASE tells when a job comes.
+"""
+
+import os
+import signal
+import sys
+import time
+
+sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
+import harness  # noqa: E402
+
+SLACK = 2.0  # seconds, for a busy machine; the rules themselves are exact
+
+
+class Cases(harness.DaemonCase):
+    def connect(self):
+        client = self.server.client()
+        self.addCleanup(client.close)
+        return client
+
+    def enqueue(self, queue="q", payload="p", *options, client=None):
+        return (client or self.client).call("ENQUEUE", queue, payload, *options)
+
+    def lease(self, queue="q", *options, client=None):
+        """The next job as a map; None when there is none."""
+        jobs = (client or self.client).call("LEASE", queue, *options)
+        return harness.to_map(jobs[0]) if jobs else None
+
+    def info(self, queue="q"):
+        return harness.to_map(self.client.call("QUEUE", "INFO", queue))
+
+    def job(self, ident):
+        return harness.to_map(self.client.call("JOB", ident))
+
+    def error(self, *words, client=None):
+        with self.assertRaises(harness.RespError) as caught:
+            (client or self.client).call(*words)
+        return str(caught.exception)
+
+    def restart(self, how=signal.SIGKILL):
+        self.client.close()
+        self.server.end(how)
+        self.server.start()
+        self.client = self.connect()
+
+    def assert_comes(self, seconds, queue="q", since=None, client=None):
+        """The next job comes so long after `since` (or now), and not before."""
+        since = time.monotonic() if since is None else since
+        job = self.lease(queue, "BLOCK", "30s", "FOR", "1h", client=client)
+        took = time.monotonic() - since
+        self.assertIsNotNone(job)
+        self.assertTrue(seconds - 0.01 <= took <= seconds + SLACK, f"{took:.3f} s instead of {seconds}")
+        return job
+
+
+class B01LeaseTimers(Cases):
+    """The end of a lease must not hang on another timer of its holder's connection."""
+
+    def test_a_holder_that_waited_before(self):
+        self.enqueue()
+        holder, other = self.connect(), self.connect()
+        began = time.monotonic()
+        self.assertIsNotNone(self.lease("q", "BLOCK", "300ms", "FOR", "600ms", client=holder))
+        self.assert_comes(0.6, since=began, client=other)
+        self.assertEqual(self.info()["expired"], 1)
+
+    def test_a_holder_that_waits_again(self):
+        for _ in range(3):
+            self.enqueue()
+        holder, other = self.connect(), self.connect()
+        began = time.monotonic()
+        for length in ("300ms", "900ms", "600ms"):
+            self.assertIsNotNone(self.lease("q", "FOR", length, client=holder))
+        holder.send("LEASE", "empty", "BLOCK", "20s")
+        for at in (0.3, 0.6, 0.9):
+            self.assert_comes(at, since=began, client=other)
+
+    def test_equal_lengths(self):
+        for wait, length in ((400, 400), (400, 300), (400, 500)):
+            with self.subTest(wait=wait, length=length):
+                ident = self.enqueue()
+                holder, other = self.connect(), self.connect()
+                began = time.monotonic()
+                self.assertIsNotNone(self.lease("q", "BLOCK", f"{wait}ms", "FOR", f"{length}ms", client=holder))
+                self.assertEqual(self.assert_comes(length / 1000, since=began, client=other)["id"], ident)
+                self.assertEqual(self.client.call("CANCEL", ident), 1)
+
+
+class B02LateHolders(Cases):
+    """Who holds no lease any more changes nothing."""
+
+    def refused_everything(self, receipt):
+        for words in (("RENEW", receipt), ("RELEASE", receipt), ("FAIL", receipt), ("CHECKPOINT", receipt, "p=50"),
+                      ("COMPLETE", receipt, "RESULT", "late")):
+            self.assertRegex(self.error(*words), "^LEASELOST ", words)
+        self.assertEqual(self.client.call("COMPLETEMANY", receipt), [0])
+
+    def test_nobody_has_taken_it(self):
+        ident = self.enqueue("q", "p", "PRIORITY", "7")
+        late = self.lease("q", "FOR", "100ms")["receipt"]
+        again = self.assert_comes(0.09)
+        self.client.call("RELEASE", again["receipt"])
+        self.refused_everything(late)
+        job = self.job(ident)
+        self.assertEqual((job["state"], job["priority"]), (b"ready", 7))
+        self.assertNotIn("checkpoint", job)
+        self.assertNotIn("last-error", job)
+
+    def test_another_has_taken_it(self):
+        ident = self.enqueue()
+        late = self.lease("q", "FOR", "100ms")["receipt"]
+        now = self.assert_comes(0.09)
+        self.refused_everything(late)
+        self.client.call("CHECKPOINT", now["receipt"], "p=90")
+        self.refused_everything(late)
+        self.assertEqual((self.job(ident)["checkpoint"], self.job(ident)["attempt"]), (b"p=90", 2))
+        self.assertEqual(self.client.call("COMPLETE", now["receipt"]), b"OK")
+
+    def test_a_renewed_lease_is_honoured(self):
+        self.enqueue()
+        began = time.monotonic()
+        receipt = self.lease("q", "FOR", "300ms")["receipt"]
+        self.assertIsNone(self.lease("q", "BLOCK", "200ms"))
+        self.assertGreater(self.client.call("RENEW", receipt, "FOR", "10s"), 9000)
+        self.assertIsNone(self.lease("q", "BLOCK", "300ms"))
+        self.assertGreater(time.monotonic() - began, 0.3)
+        self.assertEqual(self.client.call("COMPLETE", receipt), b"OK")
+        self.assertIsNone(self.lease())
+
+    def test_the_last_acknowledged_checkpoint_comes(self):
+        self.enqueue()
+        receipt = self.lease("q", "FOR", "1h")["receipt"]
+        for i in range(58):
+            self.client.call("CHECKPOINT", receipt, b"%d " % i + b"x" * 4096, "FOR", "1h")
+        self.restart()  # and the worker with it: its lease stands, so it is revoked
+        self.assertEqual(self.client.call("REVOKE", receipt.split(b".")[0]), 1)
+        self.assertEqual(self.lease()["checkpoint"], b"57 " + b"x" * 4096)
+
+    def test_an_old_receipt_of_the_same_worker(self):
+        self.enqueue()
+        late = self.lease("q", "FOR", "100ms")["receipt"]
+        self.assertNotEqual(self.assert_comes(0.09)["receipt"], late)
+        self.refused_everything(late)
+
+
+class B04Attempts(Cases):
+    """A job that kills its worker ends dead after exactly its attempts."""
+
+    def three_ends(self, ident, restart_at=None):
+        """A killed worker, a silent one, one that reports a failure; the daemon may die in the middle."""
+        for attempt in (1, 2):
+            worker = self.server.client()
+            job = self.lease("q", "BLOCK", "10s", "FOR", "200ms", client=worker)
+            self.assertEqual((job["id"], job["attempt"]), (ident, attempt))
+            if attempt == restart_at:
+                self.restart()
+            worker.close()
+        job = self.lease("q", "BLOCK", "10s")
+        self.assertEqual(job["attempt"], 3)
+        self.assertEqual(self.client.call("FAIL", job["receipt"], "REASON", "boom"), [b"dead", 0])
+        dead = self.job(ident)
+        self.assertEqual((dead["state"], dead["attempt"], dead["last-error"]), (b"dead", 3, b"boom"))
+        self.assertIsNone(self.lease("q", "BLOCK", "300ms"))
+
+    def test_three_attempts(self):
+        self.three_ends(self.enqueue("q", "p", "ATTEMPTS", "3"))
+
+    def test_three_attempts_and_a_restart(self):
+        self.three_ends(self.enqueue("q", "p", "ATTEMPTS", "3"), restart_at=2)
+
+    def test_dead_without_any_client(self):
+        ident = self.enqueue("q", "p", "ATTEMPTS", "1")
+        self.lease("q", "FOR", "100ms")
+        until = time.monotonic() + harness.DEADLINE
+        while self.job(ident)["state"] == b"leased":
+            self.assertLess(time.monotonic(), until)
+        self.assertEqual(self.job(ident)["state"], b"dead")
+        self.assertEqual(self.info()["leases"], 1)
+
+    def test_limits_of_the_number(self):
+        self.enqueue("q", "p", "ATTEMPTS", "0")
+        self.assertEqual(self.lease()["attempts"], 0)
+        for text in ("-1", "2147483648", "1000000001"):
+            self.assertRegex(self.error("ENQUEUE", "none", "p", "ATTEMPTS", text), "^RANGE ATTEMPTS")
+
+    def test_redriven_ones_have_all_their_tries(self):
+        ident = self.enqueue("q", "p", "ATTEMPTS", "2")
+        for _ in range(2):
+            self.client.call("FAIL", self.lease()["receipt"], "DELAY", "0")
+        self.assertEqual(self.job(ident)["state"], b"dead")
+        self.assertEqual(self.client.call("REDRIVE", "q", "ID", ident), 1)
+        for attempt in (1, 2):
+            job = self.lease()
+            self.assertEqual(job["attempt"], attempt)
+            self.client.call("FAIL", job["receipt"], "DELAY", "0")
+        self.assertEqual(self.job(ident)["state"], b"dead")
+
+    def test_a_release_is_no_failed_try(self):
+        self.enqueue("q", "p", "ATTEMPTS", "3", "BACKOFF", "list:1s,10s,1m")
+        for _ in range(50):
+            job = self.lease()
+            self.assertEqual(job["attempt"], 1)
+            self.client.call("RELEASE", job["receipt"])
+        self.assertEqual(self.client.call("FAIL", self.lease()["receipt"]), [b"retry", 1000])
+
+
+class B19Restarts(Cases):
+    """A restart changes no counter and no order."""
+
+    def views(self):
+        """Each job's own counts and the queue's, as three commands show them."""
+        jobs = [harness.to_map(job) for job in self.client.call("PEEK", "q", "STATE", "dead", "COUNT", "100")[1]]
+        info = self.info()
+        return ([(job["id"], job["attempt"], job["reason"]) for job in jobs],
+                {key: info[key] for key in ("ready", "scheduled", "leased", "dead", "enqueued", "leases", "died", "failed")})
+
+    def test_dead_letters(self):
+        def bury(count):
+            for _ in range(count):
+                self.enqueue("q", "p")
+                self.client.call("FAIL", self.lease()["receipt"], "DEAD", "REASON", "no")
+        bury(10)
+        before = self.views()
+        self.restart()
+        self.assertEqual(self.views(), before)
+        bury(10)
+        before = self.views()
+        for how in (signal.SIGKILL, signal.SIGTERM, signal.SIGKILL):
+            self.restart(how)
+            self.assertEqual(self.views(), before)
+        order = [ident for ident, _, _ in before[0]]
+        self.assertEqual(order, sorted(order, key=int))
+        came = []
+        while self.client.call("REDRIVE", "q", "COUNT", "1"):
+            came.append(self.lease("q", "FOR", "1h")["id"])
+        self.assertEqual(came, order)
+
+    def test_leases(self):
+        for _ in range(100):
+            self.enqueue()
+        held = [harness.to_map(job)["receipt"] for job in self.client.call("LEASE", "q", "COUNT", "100", "FOR", "1h")]
+        self.restart()
+        for i, receipt in enumerate(held):
+            self.assertEqual(self.info()["leased"], 100 - i)
+            self.assertEqual(self.client.call("COMPLETE", receipt), b"OK")
+        info = self.info()
+        self.assertEqual([info[key] for key in ("ready", "leased", "completed", "expired")], [0, 0, 100, 0])
+
+    def test_an_expired_lease_moves_in_the_same_instant(self):
+        ident = self.enqueue()
+        self.lease("q", "FOR", "200ms")
+        seen = set()
+        until = time.monotonic() + harness.DEADLINE
+        while (1, 0) not in seen:
+            info = self.info()
+            seen.add((info["ready"], info["leased"]))
+            self.assertLess(time.monotonic(), until)
+        self.assertEqual(seen, {(0, 1), (1, 0)})
+        self.assertEqual(self.job(ident)["state"], b"ready")
+
+
+class B25UniqueKeys(Cases):
+    """A key is held exactly while its job lives, and for its window."""
+
+    def unique(self, key="k1", *options, queue="q", client=None):
+        ident, new, state = self.enqueue(queue, "p", "UNIQUE", key, *options, client=client)
+        return ident, new, state
+
+    def assert_new(self, *options, **more):
+        ident, new, _ = self.unique(*options, **more)
+        self.assertEqual(new, 1)
+        return ident
+
+    def assert_held(self, by, state, *options, **more):
+        self.assertEqual(self.unique(*options, **more), (by, 0, state))
+
+    def test_cancel_frees_it(self):
+        ident = self.assert_new("k1", "DELAY", "60s", "FOR", "120s")
+        self.assert_held(ident, b"scheduled")
+        self.client.call("CANCEL", ident)
+        self.assert_new()
+
+    def test_held_while_it_runs(self):
+        ident = self.assert_new()
+        receipt = self.lease()["receipt"]
+        self.assert_held(ident, b"leased")
+        self.client.call("COMPLETE", receipt)
+        self.assert_new()
+
+    def test_a_dead_one_does_not_hold_it(self):
+        dead = self.assert_new()
+        self.client.call("FAIL", self.lease()["receipt"], "DEAD")
+        living = self.assert_new()
+        self.assertRegex(self.error("REDRIVE", "q", "ID", dead), f"^BUSY job {living.decode()} holds")
+        self.client.call("COMPLETE", self.lease()["receipt"])
+        self.assertEqual(self.client.call("REDRIVE", "q", "ID", dead), 1)
+        self.assert_held(dead, b"ready")
+
+    def test_the_window(self):
+        ident = self.assert_new("k1", "FOR", "600ms")
+        began = time.monotonic()
+        self.client.call("COMPLETE", self.lease()["receipt"])
+        self.assert_held(ident, b"gone")
+        while self.unique("k1")[1] == 0:
+            pass
+        self.assertGreater(time.monotonic() - began, 0.55)
+
+    def test_a_kill_after_the_answer(self):
+        ident = self.assert_new()
+        self.restart()
+        self.assert_held(ident, b"ready")
+
+    def test_held_through_a_retry(self):
+        ident = self.assert_new("k1", "BACKOFF", "fixed:1h")
+        self.client.call("FAIL", self.lease()["receipt"])
+        self.assert_held(ident, b"scheduled")
+
+    def test_two_connections_at_once(self):
+        first, second = self.connect(), self.connect()
+        keys = [f"key-{i}" for i in range(2000)]
+        new = 0
+        for at in range(0, len(keys), 200):
+            for client in (first, second):
+                for key in keys[at:at + 200]:
+                    client.send("ENQUEUE", "q", "p", "UNIQUE", key)
+            for client in (first, second):
+                new += sum(client.read()[1] for _ in range(200))
+        self.assertEqual(new, len(keys))
+        self.assertEqual(self.info()["ready"], len(keys))
+        self.assertEqual(self.info()["duplicates"], len(keys))
+
+    def test_scopes_and_sizes(self):
+        for more in ({"queue": "q"}, {"queue": "r"}):
+            self.assert_new("k1", **more)
+            self.assert_new("k1", "SPACE", "a", **more)
+            self.assert_new("k1", "SPACE", "b", **more)
+        self.assert_new(b"\x00")
+        self.assert_new(bytes(range(256)) * 2)
+        for key in (b"", b"x" * 513, b"x" * 65536):
+            self.assertRegex(self.error("ENQUEUE", "q", "p", "UNIQUE", key), "^(RANGE|TOOBIG) ")
+
+
+class B26Zones(Cases):
+    """Zone names as the machine's data has them, or a refusal (what clock changes do stands in tests/lease/cron_test.cc)."""
+
+    def test_names(self):
+        for zone in ("Europe/London", "America/New_York", "Australia/Lord_Howe", "UTC"):
+            slots = self.client.call("SCHEDULE", "NEXT", "*/15 * * * *", "TZ", zone, "COUNT", "100")
+            self.assertEqual({b - a for a, b in zip(slots, slots[1:])}, {900_000}, zone)
+        for zone in ("europe/london", "GMT+5", "Mars/Olympus", "", "../etc/passwd"):
+            self.assertRegex(self.error("SCHEDULE", "NEXT", "0 0 * * *", "TZ", zone), "^(ERR|RANGE) ", zone)
+
+    def test_no_next_time_has_passed(self):
+        now = time.time() * 1000
+        for expression in ("* * * * *", "30 2 * * *", "0 6 * * 1", "0 0 29 2 *", "@hourly"):
+            slots = self.client.call("SCHEDULE", "NEXT", expression, "TZ", "America/New_York", "COUNT", "50")
+            self.assertTrue(all(slot > now for slot in slots), expression)
+            self.assertEqual(slots, sorted(set(slots)))
+
+
+if __name__ == "__main__":
+    harness.main()

@@ -1,0 +1,185 @@
+#!/usr/bin/env python3
+"""The wall clock of a running daemon is stepped (libfaketime): spans last their real length, run-at and cron follow the
+clock, nothing shown is negative or huge, also across a restart and while the process is stopped (case B28)."""
+
+import glob
+import os
+import signal
+import sys
+import time
+import unittest
+
+sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
+import harness  # noqa: E402
+
+LIBRARY = (glob.glob("/usr/lib/*/faketime/libfaketimeMT.so.1") or [None])[0]
+SLACK = 2.0  # seconds, for a busy machine
+HOUR, YEARS = 3600, 10 * 365 * 86400
+SPAN = 1.2  # seconds
+
+
+@unittest.skipUnless(LIBRARY, "libfaketime is not installed (package faketime)")
+class Clock(harness.Case):
+    def start(self, seconds=0):
+        self.clock = self.path("clock")
+        self.step(seconds)
+        self.server = self.daemon(env={**os.environ, "LD_PRELOAD": LIBRARY, "FAKETIME_TIMESTAMP_FILE": self.clock,
+                                       "FAKETIME_NO_CACHE": "1", "FAKETIME_DONT_FAKE_MONOTONIC": "1"})
+        self.client = self.connect()
+
+    def connect(self):
+        client = self.server.client()
+        self.addCleanup(client.close)
+        return client
+
+    def step(self, seconds):
+        """The daemon's wall clock is so far from the real one from now on."""
+        with open(self.clock + ".new", "w", encoding="ascii") as file:
+            file.write(f"{seconds:+d}s\n")
+        os.rename(self.clock + ".new", self.clock)
+
+    def wall(self):
+        seconds, micros = self.client.call("TIME")
+        return int(seconds) + int(micros) / 1e6
+
+    def begin_spans(self):
+        """One of each kind, each SPAN long from now; gives connections whose waiting LEASE ends with it."""
+        span, call = f"{int(SPAN * 1000)}ms", self.client.call
+        call("ENQUEUE", "delayed", "p", "DELAY", span)
+        call("ENQUEUE", "leased", "p")
+        call("LEASE", "leased", "FOR", span)
+        call("ENQUEUE", "retried", "p", "BACKOFF", f"fixed:{span}")
+        call("FAIL", self.receipt("retried"))
+        call("ENQUEUE", "released", "p")
+        call("RELEASE", self.receipt("released"), "DELAY", span)
+        call("ENQUEUE", "paused", "p")
+        call("QUEUE", "PAUSE", "paused", "FOR", span)
+        call("ENQUEUE", "window", "p", "UNIQUE", "k", "FOR", span)
+        call("COMPLETE", self.receipt("window"))
+        self.short = call("ENQUEUE", "short", "p", "EXPIRE", span)
+        self.kept = call("ENQUEUE", "kept", "p", "KEEP", span)
+        call("COMPLETE", self.receipt("kept"))
+        self.began = time.monotonic()
+
+    def receipt(self, queue):
+        return harness.to_map(self.client.call("LEASE", queue, "FOR", "1h")[0])["receipt"]
+
+    def wait_for_spans(self):
+        """All of them are over at their time, and none before."""
+        took = {}
+        waiting = {queue: self.connect() for queue in ("delayed", "leased", "retried", "released", "paused", "never")}
+        for queue, client in waiting.items():
+            left = max(1, int((SPAN - (time.monotonic() - self.began)) * 1000))
+            client.send("LEASE", queue, "BLOCK", f"{left}ms" if queue == "never" else "30s", "FOR", "1h")
+        gone = {"short": False, "kept": False, "window": False}
+        until = time.monotonic() + harness.DEADLINE
+        while not all(gone.values()):
+            self.assertLess(time.monotonic(), until, gone)
+            now = {"short": self.client.call("JOB", self.short) is None, "kept": self.client.call("JOB", self.kept) is None,
+                   "window": gone["window"] or self.client.call("ENQUEUE", "window", "p", "UNIQUE", "k")[1] == 1}
+            for name, over in now.items():
+                if over and not gone[name]:
+                    took[name] = time.monotonic() - self.began
+            gone = now
+        for queue, client in waiting.items():
+            self.assertEqual(client.read() is None, queue == "never", queue)
+            if time.monotonic() - self.began < SPAN + SLACK:
+                took.setdefault(queue, time.monotonic() - self.began)
+            client.close()
+        for name, seconds in took.items():
+            self.assertGreater(seconds, SPAN - 0.05, name)
+        self.assertLess(time.monotonic() - self.began, SPAN + SLACK)
+
+    def look(self):
+        """Nothing is negative or huge."""
+        now = self.wall() * 1000
+        for queue in self.client.call("QUEUES")[1]:
+            info = harness.to_map(self.client.call("QUEUE", "INFO", queue))
+            self.assertTrue(all(value >= -1 for value in info.values() if isinstance(value, int)), info)
+            for state in ("ready", "scheduled", "leased"):
+                for job in self.client.call("PEEK", queue, "STATE", state)[1]:
+                    job = harness.to_map(job)
+                    self.assertLessEqual(abs(now - job["enqueued"]), 60_000 + 2 * YEARS * 1000)
+                    self.assertTrue(0 <= job.get("vests-in", 0) <= 60_000, job)
+                    self.assertTrue(0 <= job.get("lease-left", 0) <= HOUR * 1000, job)
+
+    def run_steps(self, between, start=0, steps=(-HOUR, HOUR, -YEARS, YEARS)):
+        self.start(start)
+        for step in steps:
+            with self.subTest(step=step):
+                self.begin_spans()
+                self.step(start + step)
+                self.assertLess(abs(self.wall() - (time.time() + start + step)), SLACK)
+                self.look()
+                between()
+                self.look()
+                self.wait_for_spans()
+                for queue in self.client.call("QUEUES")[1]:  # for the next round
+                    for state in ("ready", "leased"):
+                        for job in self.client.call("PEEK", queue, "STATE", state)[1]:
+                            self.client.call("CANCEL", harness.to_map(job)["id"])
+
+    def test_steps(self):
+        self.run_steps(lambda: None)
+
+    def test_steps_and_a_kill(self):
+        def kill():
+            self.client.close()
+            self.server.end(signal.SIGKILL)
+            self.server.start()
+            self.client = self.connect()
+        self.run_steps(kill)
+
+    def test_steps_of_a_stopped_process(self):
+        def stop():
+            self.server.stop()
+            with self.assertRaises(TimeoutError):  # for as long
+                harness.read_line(self.server.process.stdout, deadline=SPAN / 2)
+            self.server.process.send_signal(signal.SIGCONT)
+        self.run_steps(stop)
+
+    def test_from_1970(self):
+        epoch = 5 - int(time.time())
+        self.run_steps(lambda: None, start=epoch, steps=(-epoch,))
+
+    def test_run_at_and_cron_follow_the_clock(self):
+        self.start()
+        at = int((self.wall() + HOUR) * 1000)
+        ident = self.client.call("ENQUEUE", "at", "p", "AT", str(at))
+        self.client.call("SCHEDULE", "SET", "hourly", "cron", "p", "CRON", "0 * * * *", "MISSED", "all")
+        self.client.call("SCHEDULE", "SET", "paused", "cron", "p", "CRON", "0 * * * *")
+        self.client.call("SCHEDULE", "PAUSE", "paused")
+        self.step(-HOUR)
+        self.assertGreater(harness.to_map(self.client.call("JOB", ident))["vests-in"], 1.9 * HOUR * 1000)
+        self.assertIsNone(self.client.call("LEASE", "at", "BLOCK", "1500ms"))
+        self.step(HOUR + 1)
+        job = harness.to_map(self.client.call("LEASE", "at", "BLOCK", "30s")[0])
+        self.assertEqual(job["id"], ident)
+        # One full hour has passed, or two; each slot once.
+        slots = {harness.to_map(job)["id"] for job in self.client.call("LEASE", "cron", "COUNT", "10", "BLOCK", "30s", "FOR", "1h")}
+        fired = harness.to_map(self.client.call("SCHEDULE", "GET", "hourly"))["fired"]
+        self.assertEqual(len(slots), fired)
+        self.assertIn(fired, (1, 2))
+        self.step(-HOUR)  # what ran is not run again
+        self.step(HOUR + 1)
+        self.assertIsNone(self.client.call("LEASE", "cron", "BLOCK", "1500ms"))
+
+    def test_ids_and_order_do_not_follow_it(self):
+        self.start()
+        put = []
+        for step in (0, -HOUR, YEARS, -YEARS):
+            self.step(step)
+            for _ in range(250):
+                self.client.send("ENQUEUE", "q", "p", "SPACE", "one")
+            put += [self.client.read() for _ in range(250)]
+            self.client.close()
+            self.server.end(signal.SIGKILL)
+            self.server.start()
+            self.client = self.connect()
+        came = [harness.to_map(job)["id"] for job in self.client.call("LEASE", "q", "COUNT", "1000", "FOR", "1h")]
+        self.assertEqual(came, put)
+        self.assertEqual(put, sorted(put, key=int))
+
+
+if __name__ == "__main__":
+    harness.main()
