@@ -26,6 +26,8 @@ void AddRedrive(CLI::App* app, Action* action);
 void AddQueue(CLI::App* app, Action* action);
 void AddSchedule(CLI::App* app, Action* action);
 void AddWorkers(CLI::App* app, Action* action);
+void AddExport(CLI::App* app, Action* action);
+void AddImport(CLI::App* app, Action* action);
 void AddStats(CLI::App* app, Action* action);
 void AddCheck(CLI::App* app, Action* action);
 

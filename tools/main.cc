@@ -71,6 +71,8 @@ int main(int argc, char** argv) {
   vestq::AddQueue(&app, &action);
   vestq::AddSchedule(&app, &action);
   vestq::AddWorkers(&app, &action);
+  vestq::AddExport(&app, &action);
+  vestq::AddImport(&app, &action);
   vestq::AddStats(&app, &action);
   vestq::AddCheck(&app, &action);
   if (argc > 1 && argv[1][0] != '-' &&

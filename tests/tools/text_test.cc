@@ -1,7 +1,13 @@
-// How the program reads sizes and addresses from its command line.
+// How the program reads sizes and addresses from its command line, and bytes from lines of text.
 #include <gtest/gtest.h>
 
+#include <optional>
+#include <string>
+#include <string_view>
+#include <utility>
+
 #include "tools/address.h"
+#include "tools/encoding.h"
 #include "tools/units.h"
 
 namespace vestq {
@@ -48,6 +54,43 @@ TEST(ParseAddress, RefusesTheRest) {
                            "host:1x", "::1:7733", "[]:1", "host: 1"}) {
     EXPECT_FALSE(ParseAddress(text).ok()) << text;
   }
+}
+
+TEST(Base64, TheVectorsOfRfc4648) {
+  const std::pair<const char*, const char*> vectors[] = {{"", ""},
+                                                         {"f", "Zg=="},
+                                                         {"fo", "Zm8="},
+                                                         {"foo", "Zm9v"},
+                                                         {"foob", "Zm9vYg=="},
+                                                         {"fooba", "Zm9vYmE="},
+                                                         {"foobar", "Zm9vYmFy"}};
+  for (const auto& [bytes, text] : vectors) {
+    EXPECT_EQ(ToBase64(bytes), text);
+    EXPECT_EQ(FromBase64(text), bytes);
+  }
+}
+
+TEST(Base64, EveryByteThereAndBack) {
+  std::string bytes;
+  for (int i = 0; i < 1000; ++i) {
+    EXPECT_EQ(FromBase64(ToBase64(bytes)), bytes);
+    EXPECT_EQ(FromHex(ToHex(bytes)), bytes);
+    bytes.push_back(static_cast<char>(i * 7));
+  }
+}
+
+TEST(Base64, RefusesAllButTheOneEncoding) {
+  for (const char* text : {"Z", "Zg", "Zg=", "Zh==", "Zm9=", "Zg==Zg==", "Z===", "====", "Zm 9v",
+                           "Zm9-", "=m9v", "Z=9v", "Zm9v\n"})
+    EXPECT_EQ(FromBase64(text), std::nullopt) << text;
+  EXPECT_EQ(FromBase64(std::string_view("Zm9\0", 4)), std::nullopt);
+}
+
+TEST(Hex, RefusesAllButPairsOfDigits) {
+  EXPECT_EQ(FromHex("00fFaA"), std::string("\0\xff\xaa", 3));
+  EXPECT_EQ(ToHex(std::string_view("\0\xff", 2)), "00ff");
+  for (const char* text : {"0", "0g", "0x", " 00", "00 "})
+    EXPECT_EQ(FromHex(text), std::nullopt) << text;
 }
 
 }  // namespace
