@@ -10,8 +10,13 @@
 // bytes.
 //
 // FAIR-1: over any stretch in which two spaces are active, jobs served / weight differ by at most
-// one job of each; so the first job of a new space is served within one round.
+// one job of each, 1 / weight + 1 / other weight; before the first job of a new space at most one of
+// each other is served. (After SetWeight the job served before it counts by its old weight.)
 // FAIR-2: the virtual time never goes back, and no active space's tag lies before it.
+// FAIR-3: where several cores each have a FairQueue of one queue and serve by lanes/published_head.h,
+// up to k jobs at a time, two spaces of different cores differ by at most 4 + k / weight + k / other
+// weight, and before the first job of a new space at most (2 + k) weight + k jobs of another are
+// served: words tell whole rounds, and a virtual time may lag by one and lead by k.
 #pragma once
 
 #include <cstddef>

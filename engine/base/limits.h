@@ -72,6 +72,14 @@ inline constexpr size_t kMaxLeasedMost = 1'000'000;
 inline constexpr uint64_t kMemoryPerLeased = 1024;
 inline constexpr uint64_t kMemoryPerLeasedMin = 512;
 
+// --- Sharing a queue ---
+inline constexpr uint32_t kSpaceWeightMax =
+    1000;  // a share of a thousandth is told apart from none
+inline constexpr uint32_t kConcurrencyMax = 1'000'000;  // as many as there can be leases
+inline constexpr uint64_t kRateMicroMax =
+    1'000'000'000'000;                            // millionths of a job a second: 10^6/s
+inline constexpr uint32_t kBurstMax = 1'000'000;  // a second of the greatest rate
+
 // --- Looking ---
 inline constexpr uint32_t kPeekCountMax = 1000;  // jobs of a page, as of one LEASE
 inline constexpr size_t kWorkerRows = 1000;      // of WORKERS: a reply of at most about half a MiB
