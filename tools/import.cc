@@ -49,9 +49,9 @@ class Lines {
   // The next line without its end; false at the end of the input or after an error (error()). The
   // view lives until the next call.
   bool Next(std::string_view* line) {
-    buffer_.erase(0, std::exchange(taken_, 0));
-    size_t end = 0, from = 0;
+    size_t end = 0, from = taken_;
     while ((end = buffer_.find('\n', from)) == std::string::npos) {
+      buffer_.erase(0, std::exchange(taken_, 0));
       from = buffer_.size();
       if (from > kLineBytes) {
         error_ =
@@ -64,7 +64,7 @@ class Lines {
       end = buffer_.size();
       break;
     }
-    *line = std::string_view(buffer_).substr(0, end);
+    *line = std::string_view(buffer_).substr(taken_, end - taken_);
     taken_ = std::min(buffer_.size(), end + 1);
     ++number_;
     return true;
@@ -112,7 +112,7 @@ class Importer {
       if (!error_.ok() || !lines_.Next(&line)) break;
       if (!line.empty()) Line(line);
       Receive(kWindowCommands, kWindowBytes);
-      progress_.Show(imported_ + there_, "imported");
+      progress_.Show(imported_ + there_ + held_, "imported");
     }
     if (error_.ok()) error_ = lines_.error();
     Receive(0, 0);
@@ -126,6 +126,7 @@ class Importer {
   struct Sent {
     uint64_t line;
     size_t bytes;
+    bool has_unique;
   };
 
   void Line(std::string_view text) {
@@ -140,7 +141,7 @@ class Importer {
     EnqueueWords words;
     MakeEnqueueWords(*job, window_, &words);
     client_->Append(words.words);
-    sent_.push_back({lines_.number(), job->payload.size()});
+    sent_.push_back({lines_.number(), job->payload.size(), job->has_unique});
     bytes_ += job->payload.size();
   }
 
@@ -161,20 +162,20 @@ class Importer {
       const Sent sent = sent_.front();
       sent_.pop_front();
       bytes_ -= sent.bytes;
-      Answer(sent.line, **reply);
+      Answer(sent, **reply);
     }
   }
 
-  void Answer(uint64_t line, const redisReply& reply) {
+  void Answer(const Sent& sent, const redisReply& reply) {
     if (reply.type == REDIS_REPLY_ERROR) {
       const std::string text = ReplyText(reply);
       const bool bad =
           text.starts_with("ERR") || text.starts_with("RANGE") || text.starts_with("TOOBIG");
-      if (bad) return Bad(line, text);
-      if (error_.ok()) error_ = Error(ErrorCode::kIo, At(line) + text);
+      if (bad) return Bad(sent.line, text);
+      if (error_.ok()) error_ = Error(ErrorCode::kIo, At(sent.line) + text);
     } else if (reply.type == REDIS_REPLY_ARRAY && reply.elements == 3 &&
                reply.element[1]->integer == 0) {
-      ++there_;
+      ++(sent.has_unique ? held_ : there_);
     } else {
       ++imported_;
     }
@@ -200,11 +201,13 @@ class Importer {
 
   void PrintSummary() const {
     if (o_.json) {
-      PrintJson({{"imported", imported_}, {"there", there_}, {"skipped", skipped_}});
+      PrintJson(
+          {{"imported", imported_}, {"there", there_}, {"held", held_}, {"skipped", skipped_}});
       return;
     }
     fmt::print("{} imported", imported_);
     if (there_ > 0) fmt::print(", {} were there already", there_);
+    if (held_ > 0) fmt::print(", {} not added, their unique keys are held", held_);
     if (skipped_ > 0) fmt::print(", {} skipped", skipped_);
     fmt::print("\n");
   }
@@ -218,6 +221,7 @@ class Importer {
   size_t bytes_ = 0;  // payloads of sent_
   uint64_t imported_ = 0;
   uint64_t there_ = 0;
+  uint64_t held_ = 0;  // a key of the job's own: by the same job or by another, nobody knows
   uint64_t skipped_ = 0;
   bool cut_ = false;
   Error error_;

@@ -17,7 +17,7 @@ Progress::Progress(std::string name)
     : name_(std::move(name)), terminal_(::isatty(STDERR_FILENO) == 1) {}
 
 void Progress::Show(uint64_t count, std::string_view what) {
-  if (!terminal_) return;
+  if (!terminal_ || count == 0) return;
   const int64_t now_ms = NowMs();
   if (now_ms < next_ms_) return;
   next_ms_ = now_ms + kEveryMs;

@@ -4,7 +4,8 @@
     tests/clients/run.py --vestq build/vestq --io uring|epoll [--only NAME ...] [--hiredis PROGRAM]
 
 Starts `vestq serve` on a free port in a temporary folder, runs one script a client (redis-cli, hiredis, redis-py,
-node-redis, ioredis), each the life of a job and what is peculiar to that client, and prints a line for each. Ends what
+node-redis, ioredis), each the life of a job and what is peculiar to that client, and one that holds the keys of `vestq
+export` against another encoder of FoundationDB's tuples (fdb-tuple); prints a line for each. Ends what
 it started by its process id. Exit code 0: all passed; 1: one failed; 77: none failed, but one that was asked for with
 --only could not be had (CTest: skipped).
 """
@@ -162,7 +163,7 @@ def node_major(program):
         return 0
 
 
-def node_script(port, name):
+def node_script(port, name, *more):
     folder = node_folder()
     node = "node"
     if node_major(node) < NODE_MAJOR:
@@ -170,7 +171,7 @@ def node_script(port, name):
     # Beside its node_modules, where import finds them.
     for file in (name, "life.mjs"):
         shutil.copy(os.path.join(HERE, file), folder)
-    run([node, os.path.join(folder, name), port])
+    run([node, os.path.join(folder, name), port, *more])
 
 
 def node_redis(port, _options):
@@ -181,8 +182,12 @@ def ioredis(port, _options):
     node_script(port, "ioredis_life.mjs")
 
 
+def fdb_tuple(port, options):
+    node_script(port, "fdb_tuple.mjs", os.path.abspath(options.vestq))
+
+
 CLIENTS = {"redis-cli": redis_cli, "hiredis": hiredis, "redis-py": redis_py, "node-redis": node_redis,
-           "ioredis": ioredis}
+           "ioredis": ioredis, "fdb-tuple": fdb_tuple}
 
 
 def main():

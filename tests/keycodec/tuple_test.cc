@@ -1,5 +1,5 @@
 // TUPLE-1, TUPLE-2: keys of FoundationDB's tuple layer. The golden bytes come from FoundationDB's own
-// Python binding (fdb/tuple.py); tests/tools/fdb_test.py compares with an encoder of its own.
+// Python binding (fdb/tuple.py); tests/clients/fdb_tuple.mjs compares with another implementation.
 #include "keycodec/tuple.h"
 
 #include <gtest/gtest.h>

@@ -71,6 +71,14 @@ class WrongOptions(Case):
                 (["work", "q", "--", "/no/such/program"], "cannot be executed"),
                 (["work", "q", "--", "no-such-program-anywhere"], "cannot be executed"),
                 (["stats", "--server", "x"], "HOST:PORT"),
+                (["export", "--server", "x"], "HOST:PORT"),
+                (["export", "--format", "xml"], "json"),
+                (["export", "--state", "done"], "dead"),
+                (["export", "--state", "dead", "--format", "fdb"], "no vesting time"),
+                (["export", "--tuple-version", "one"], "--tuple-version"),
+                (["import", "--server", "x"], "HOST:PORT"),
+                (["import", "--window", "5"], "5s"),
+                (["import", "--format", "fdb", "--redrive"], "dead letters"),
                 (["check"], "DIR")]:
             self.refused(words, text)
 
@@ -88,10 +96,12 @@ class WrongOptions(Case):
             port = free.getsockname()[1]
         self.refused(["enqueue", "q", "a", "--server", f"127.0.0.1:{port}"], f"127.0.0.1:{port}", 1)
         self.refused(["stats", "--server", f"127.0.0.1:{port}"], f"127.0.0.1:{port}", 1)
+        self.refused(["export", "--server", f"127.0.0.1:{port}"], f"127.0.0.1:{port}", 1)
+        self.refused(["import", "--server", f"127.0.0.1:{port}"], f"127.0.0.1:{port}", 1)
 
     def test_help_and_version_succeed(self):
         for words in (["--help"], ["--version"], ["serve", "--help"], ["enqueue", "--help"], ["work", "--help"],
-                      ["stats", "--help"], ["check", "--help"]):
+                      ["stats", "--help"], ["export", "--help"], ["import", "--help"], ["check", "--help"]):
             done = run(*words)
             self.assertEqual(done.returncode, 0, words)
             self.assertIn("vestq", done.stdout)

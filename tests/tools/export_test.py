@@ -5,6 +5,7 @@ import base64
 import json
 import os
 import signal
+import subprocess
 import time
 
 import harness
@@ -63,7 +64,7 @@ class Export(Moving):
                          ("/g==", bytes(range(256)), [["gA==", "AA=="]]))
 
         other, client = self.other()
-        self.assertEqual(self.load(jobs, server=other)[0], {"imported": 3, "there": 0, "skipped": 0})
+        self.assertEqual(self.load(jobs, server=other)[0], {"imported": 3, "there": 0, "held": 0, "skipped": 0})
         jobs, _ = self.export(server=other)
         self.assertEqual(len(jobs), 3)
         for job in jobs:
@@ -131,9 +132,9 @@ class Export(Moving):
     def test_lines_by_hand(self):
         lines = ['{"queue":"mail","payload":"a"}', "", '{"queue":"mail","payload":"a"}',
                  '{"payload-base64":"/w==","queue":"mail","priority":5,"type":"t"}']
-        self.assertEqual(self.load(lines)[0], {"imported": 3, "there": 0, "skipped": 0})
-        self.assertEqual(self.load(lines)[0], {"imported": 0, "there": 3, "skipped": 0})
-        self.assertEqual(self.load(lines, "--window", "0")[0], {"imported": 3, "there": 0, "skipped": 0})
+        self.assertEqual(self.load(lines)[0], {"imported": 3, "there": 0, "held": 0, "skipped": 0})
+        self.assertEqual(self.load(lines)[0], {"imported": 0, "there": 3, "held": 0, "skipped": 0})
+        self.assertEqual(self.load(lines, "--window", "0")[0], {"imported": 3, "there": 0, "held": 0, "skipped": 0})
         job = to_map(self.client.call("LEASE", "mail")[0])
         self.assertEqual((job["payload"], job["priority"], job["type"]), (b"\xff", 5, b"t"))
         self.assertFalse([one for one in self.export()[0] if "unique" in one])
@@ -142,6 +143,27 @@ class Export(Moving):
         self.assertEqual(self.vestq("import", self.path("file"), "--window", "0").stdout, "1 imported\n")
         self.vestq("import", self.path("absent"), status=1)
         self.vestq("import", self.path("file"), "--window", "5", status=2)
+
+    def test_progress_goes_to_a_terminal_only(self):
+        self.client.call("ENQUEUE", "q", "x")
+        self.assertNotIn("\r", self.export()[1])
+        leader, follower = os.openpty()
+        self.addCleanup(os.close, leader)
+        done = subprocess.run([harness.PROGRAM, "export", "--server", self.server.address], stdout=subprocess.PIPE,
+                              stderr=follower, timeout=harness.DEADLINE, check=False)
+        os.close(follower)
+        self.assertEqual(done.returncode, 0)
+        said = os.read(leader, 4096).decode()
+        self.assertIn("\rvestq export: 1 jobs exported\r\n", said)
+        self.assertIn("vestq export: 1 jobs of 1 queues", said)
+
+    def test_a_unique_key_of_its_own_is_kept_and_counted(self):
+        lines = [{"queue": "q", "payload": "one", "id": "1", "unique": "k"}, {"queue": "q", "payload": "two", "id": "2",
+                                                                            "unique": "k"}]
+        self.assertEqual(self.load(lines)[0], {"imported": 1, "there": 0, "held": 1, "skipped": 0})
+        self.assertEqual([(job["payload"], job["unique"]) for job in self.export()[0]], [("one", "k")])
+        self.assertIn("2 not added, their unique keys are held", harness.run(
+            "import", "--server", self.server.address, stdin="".join(map(json.dumps, lines)).replace("}{", "}\n{").encode()).stdout)
 
     def test_a_full_header_takes_no_more(self):
         job = {"queue": "q", "payload": "x", "id": "9", "headers": [["n", str(i)] for i in range(64)]}
@@ -168,7 +190,7 @@ class Export(Moving):
                ({**good, "headers": [["a", 1]]}, "headers: "), ({**good, "headers-base64": [["a", "b"]]}, "headers: "),
                ({**good, "headers": [["a", "b"]] * 65}, "HEADER"), ({**good, "payload": "x" * (2 << 20)}, "TOOBIG")]
         counts, said = self.load([good] + [one for one, _ in bad] + [good], "--skip-bad")
-        self.assertEqual(counts, {"imported": 2, "there": 0, "skipped": len(bad)})
+        self.assertEqual(counts, {"imported": 2, "there": 0, "held": 0, "skipped": len(bad)})
         said = said.splitlines()
         for number, (one, why) in enumerate(bad, 2):
             found = [text for text in said if f" line {number}: " in text]

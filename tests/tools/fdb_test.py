@@ -62,7 +62,7 @@ class Fdb(DaemonCase):
         for elements, key in GOLDEN:
             self.assertEqual(pack(*elements).hex(), key)
             lines.append(line(bytes.fromhex(key), b"\x00\xff payload"))
-        self.assertEqual(json.loads(self.load(lines).stdout), {"imported": 3, "there": 0, "skipped": 0})
+        self.assertEqual(json.loads(self.load(lines).stdout), {"imported": 3, "there": 0, "held": 0, "skipped": 0})
         self.assertEqual(sorted(self.export().stdout.splitlines()), sorted(lines))
         job = to_map(self.client.call("LEASE", "lifecycle")[0])
         self.assertEqual((job["space"], job["priority"], job["payload"]), (b"t\0x", 5, b"\x00\xff payload"))
@@ -174,7 +174,7 @@ class Fdb(DaemonCase):
         ]
         lines = [line(pack(*good))] + [text for text, _ in bad] + [line(pack(*good), b"another")]
         done = self.load(lines, "--skip-bad")
-        self.assertEqual(json.loads(done.stdout), {"imported": 2, "there": 0, "skipped": len(bad) - 1})
+        self.assertEqual(json.loads(done.stdout), {"imported": 2, "there": 0, "held": 0, "skipped": len(bad) - 1})
         for number, (text, why) in enumerate(bad, 2):
             said = [one for one in done.stderr.splitlines() if f" line {number}: " in one]
             self.assertEqual(len(said), 0 if why is None else 1, (number, text, done.stderr))
