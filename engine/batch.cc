@@ -1,5 +1,7 @@
 #include "engine/batch.h"
 
+#include <algorithm>
+
 #include "engine/base/check.h"
 
 namespace vestq {
@@ -26,6 +28,15 @@ void AppendVarint(uint32_t value, std::string* out) {
     value >>= 7;
   }
   out->push_back(static_cast<char>(value));
+}
+
+uint32_t TakeVarint(const std::string& bytes, size_t* at) {
+  uint32_t value = 0;
+  for (int shift = 0;; shift += 7) {
+    const auto byte = static_cast<uint8_t>(bytes[(*at)++]);
+    value |= static_cast<uint32_t>(byte & 0x7f) << shift;
+    if (byte < 0x80) return value;
+  }
 }
 
 void AppendString(std::string_view bytes, std::string* out) {
@@ -90,6 +101,30 @@ void Batch::Append(const Batch& other) {
   CHECK(&other != this);
   rep_.append(other.rep_, kHeaderBytes);
   count_ += other.count_;
+}
+
+size_t Batch::Visit(size_t from, const std::function<void(const Record&)>& visit) const {
+  size_t at = std::max(from, kHeaderBytes);
+  while (at < rep_.size()) {
+    const auto tag = static_cast<uint8_t>(rep_[at++]);
+    const bool put = tag == kTagPut || tag == kTagFamilyPut;
+    const bool of_default = tag == kTagPut || tag == kTagDelete;
+    CHECK(put || tag == kTagDelete || tag == kTagFamilyDelete || tag == kTagFamilySingleDelete,
+          "a batch of puts and deletes");
+    Record record;
+    record.family = of_default ? Family::kRows : static_cast<Family>(TakeVarint(rep_, &at));
+    record.put = put;
+    const size_t key_bytes = TakeVarint(rep_, &at);
+    record.key = std::string_view(rep_).substr(at, key_bytes);
+    at += key_bytes;
+    if (put) {
+      record.value_bytes = TakeVarint(rep_, &at);
+      record.value_at = at;
+      at += record.value_bytes;
+    }
+    visit(record);
+  }
+  return at;
 }
 
 void Batch::Recycle(size_t keep) {

@@ -9,6 +9,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <string>
 #include <string_view>
 
@@ -34,6 +35,22 @@ class Batch {
   void LogData(std::string_view bytes);
   // Appends all records of `other`.
   void Append(const Batch& other);
+
+  // One record: a value that was put lies at [value_at, value_at + value_bytes) of rep(), for as long as
+  // the batch only grows.
+  struct Record {
+    Family family;
+    bool put;  // else deleted
+    std::string_view key;
+    size_t value_at = 0;
+    size_t value_bytes = 0;
+  };
+  // Visits the records from `from` on, a place that an earlier call returned (0: the first), and returns
+  // the place behind the last. REQUIRES: no LogData in it.
+  size_t Visit(size_t from, const std::function<void(const Record&)>& visit) const;
+  std::string_view Bytes(size_t at, size_t bytes) const {
+    return std::string_view(rep_).substr(at, bytes);
+  }
 
   bool empty() const { return count_ == 0; }
   uint32_t count() const { return count_; }  // records that take a sequence number

@@ -5,6 +5,7 @@
 
 #include "engine/base/check.h"
 #include "engine/core_impl.h"
+#include "engine/group_request.h"
 
 namespace vestq {
 namespace {
@@ -42,7 +43,7 @@ Core::Impl::Impl(EngineShared* shared, CoreId id)
 }
 
 MonoTime Core::Impl::now() {
-  if (now_stale_) {
+  if (now_stale_ && !clock_held_) {
     now_ = shared_->clock->Now();
     now_stale_ = false;
   }
@@ -83,26 +84,37 @@ bool Core::Impl::HandleMessages() {
     // Bounded, so that one busy neighbour does not hold up the turn.
     for (size_t i = 0; i < limits::kSliceJobs && ring.TryPop(&message); ++i) {
       any = true;
-      switch (message.kind) {
-        case Message::Kind::kExecute: Execute(message.request); break;
-        case Message::Kind::kLease: LeaseForOther(message.request, message.record); break;
-        case Message::Kind::kExecuted:
-          if (message.request->kind == RequestKind::kLease) {
-            ContinueLease(static_cast<LeaseRequest*>(message.request));
-          } else {
-            Arrived(message.request);
-          }
-          break;
-        case Message::Kind::kWake: WakeOne(message.record); break;
-        case Message::Kind::kOptions: OptionsChanged(message.record); break;
-      }
+      HandleMessage(message);
     }
   }
   return any;
 }
 
+void Core::Impl::HandleMessage(const Message& message) {
+  switch (message.kind) {
+    case Message::Kind::kExecute: return Execute(message.request);
+    case Message::Kind::kLease: return LeaseForOther(message.request, message.record);
+    case Message::Kind::kExecuted:
+      if (message.request->kind == RequestKind::kLease)
+        return ContinueLease(static_cast<LeaseRequest*>(message.request));
+      return Arrived(message.request);
+    case Message::Kind::kWake: return WakeOne(message.record);
+    case Message::Kind::kOptions: return OptionsChanged(message.record);
+    case Message::Kind::kGroupAsk: return GroupAsked(static_cast<GroupRequest*>(message.request));
+    case Message::Kind::kGroupGo: return GroupGo(static_cast<GroupRequest*>(message.request));
+    case Message::Kind::kGroupFreeze:
+      freeze_for_ = static_cast<GroupRequest*>(message.request);
+      return;
+    case Message::Kind::kGroupFrozen:
+      return GroupFrozen(static_cast<GroupRequest*>(message.request));
+    case Message::Kind::kGroupThaw: CHECK(false, "GROUP-4: only a frozen core is thawed");
+    case Message::Kind::kGroupEnd: return GroupEnded();
+  }
+}
+
 bool Core::Impl::HandleReads() {
   results_.clear();
+  results_.swap(held_results_);
   shared_->reads->TakeResults(id_, &results_);
   const bool any = !results_.empty();
   for (auto& task : results_) task->finish(task.get());
@@ -119,13 +131,14 @@ void Core::Impl::SubmitRead(std::unique_ptr<ReadTask> task) {
 // --- The turn ---
 
 bool Core::Impl::Turn() {
+  if (frozen_ && !StayFrozen()) return false;
   now_ = shared_->clock->Now();
   now_stale_ = false;
   if (shared_->writes->failed()) {
     FailEverything();
     CompleteAnswers();
     now_stale_ = true;
-    return false;
+    return freeze_for_ != nullptr && Freeze();
   }
   ForgetSchedules();
   bool more = HandleMessages();
@@ -145,23 +158,33 @@ bool Core::Impl::Turn() {
   CompleteAnswers();
   for (const auto& pending : outbox_) more |= !pending.empty();
   now_stale_ = true;
-  return more || !batch_.empty() || !executed_.empty() || !notify_.empty() || !refused_.empty() ||
+  if (freeze_for_ != nullptr) return Freeze();
+  return more || HasWork();
+}
+
+bool Core::Impl::HasWork() const {
+  return !batch_.empty() || !executed_.empty() || !notify_.empty() || !refused_.empty() ||
          !reads_.empty() || !later_.empty() || !forwarded_.empty();
+}
+
+// The counter rows of the queues that were touched.
+void Core::Impl::AppendCounters(Batch* batch) {
+  for (CoreQueue* queue : dirty_) {
+    queue->counters_dirty = false;
+    value_.clear();
+    keycodec::Append(queue->counters, &value_);
+    batch->Put(Family::kRows, keycodec::CounterKey(id_.value(), queue->record->id), value_);
+    QueueSlot& slot = queue->record->slots[id_.value()];
+    for (size_t i = 0; i < keycodec::kCounters; ++i) {
+      slot.counters[i].store(queue->counters.values[i], std::memory_order_relaxed);
+    }
+  }
+  dirty_.clear();
 }
 
 void Core::Impl::SubmitTurn() {
   if (!batch_.empty() || !dirty_.empty()) {
-    for (CoreQueue* queue : dirty_) {
-      queue->counters_dirty = false;
-      value_.clear();
-      keycodec::Append(queue->counters, &value_);
-      batch_.Put(Family::kRows, keycodec::CounterKey(id_.value(), queue->record->id), value_);
-      QueueSlot& slot = queue->record->slots[id_.value()];
-      for (size_t i = 0; i < keycodec::kCounters; ++i) {
-        slot.counters[i].store(queue->counters.values[i], std::memory_order_relaxed);
-      }
-    }
-    dirty_.clear();
+    AppendCounters(&batch_);
     value_.clear();
     keycodec::Append(shared_->clock->Snapshot(), &value_);
     batch_.Put(Family::kRows, keycodec::ClockKey(id_.value()), value_);
@@ -189,6 +212,10 @@ void Core::Impl::SubmitTurn() {
     shared_->reads->Submit(std::move(task));
   }
   reads_.clear();
+  WriteBehind();
+}
+
+void Core::Impl::WriteBehind() {
   if (shared_->writer != nullptr) {
     shared_->writer->Notify();
   } else if (!shared_->options.manual) {
@@ -295,6 +322,7 @@ void Core::Impl::SendExecuted() {
 }
 
 Duration Core::Impl::UntilDue() const {
+  if (frozen_) return write_busy_ ? Milliseconds(1) : Duration::Max();
   MonoTime due = leases_.NextDeadline();
   if (!wait_timers_.empty()) due = std::min(due, wait_timers_.begin()->first.first);
   if (!retries_.empty()) due = std::min(due, retries_.begin()->first);
@@ -319,17 +347,20 @@ Duration Core::Impl::UntilDue() const {
 
 bool Core::Impl::PrepareSleep() {
   return gate_.PrepareSleep([this] {
-    if (!batch_.empty() || !executed_.empty() || !notify_.empty() || !refused_.empty() ||
-        !reads_.empty() || !later_.empty() || !forwarded_.empty())
-      return true;
-    for (const auto& pending : outbox_) {
-      if (!pending.empty()) return true;
+    if (frozen_) {
+      if (!refused_.empty()) return true;
+    } else {
+      if (HasWork() || freeze_for_ != nullptr) return true;
+      for (const auto& pending : outbox_) {
+        if (!pending.empty()) return true;
+      }
     }
     for (uint16_t from = 0; from < shared_->cores; ++from) {
       if (from != id_.value() && !shared_->Ring(CoreId(from), id_).EmptyApprox()) return true;
     }
     if (shared_->reads->HasResults(id_)) return true;
-    if (shared_->writes->failed() && (!awaiting_.empty() || !waiting_.empty())) return true;
+    if (shared_->writes->failed() && (!awaiting_.empty() || (!frozen_ && !waiting_.empty())))
+      return true;
     // Not the front's: a request back from another core may rest on an older batch.
     return !awaiting_.empty() && first_awaited_ <= shared_->Answerable();
   });

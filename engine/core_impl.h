@@ -43,6 +43,9 @@ struct DataDeleteRequest;
 struct DataGetRequest;
 struct DataRangeRequest;
 struct ScheduleRequest;
+struct GroupRequest;
+class GroupTask;
+class GroupView;
 class FetchTask;
 class DiscoveryTask;
 class DueTask;
@@ -162,9 +165,13 @@ class Core::Impl {
   void Send(CoreId to, const Message& message);
   void FlushOutbox();
   bool HandleMessages();
+  void HandleMessage(const Message& message);
   bool HandleReads();
   void SubmitTurn();
   bool CompleteAnswers();
+  void AppendCounters(Batch* batch);
+  void WriteBehind();
+  bool HasWork() const;
   void FailEverything();
   void SetFailure(Request* request) const;
   void SendExecuted();
@@ -342,6 +349,43 @@ class Core::Impl {
   // Goes on with the request at another core, behind this turn's batch.
   void Forward(Request* request, CoreId to) { forwarded_.emplace_back(request, to); }
 
+  // core_group.cc: a group's way, and what a core does while it is frozen
+  void Group(GroupRequest* request);
+  static Error ValidateGroup(GroupRequest* request);
+  uint64_t CoresOf(const Request& member) const;
+  std::unique_ptr<GroupTask> PlanReads(GroupRequest* request, bool frozen);
+  struct GroupPlan;
+  void PlanMember(GroupPlan* plan, size_t i);
+  void PlanLease(GroupPlan* plan, size_t i, const Receipt& receipt);
+  void PlanCancel(GroupPlan* plan, size_t i, JobId id);
+  void AskToGo(GroupRequest* request);
+  void GroupAsked(GroupRequest* request);
+  void GroupEnded();
+  void GrantNext();
+  void GroupGo(GroupRequest* request);
+  void GroupFrozen(GroupRequest* request);
+  bool Freeze();
+  bool StayFrozen();
+  void AllFrozen(GroupRequest* request);
+  void EndGroup(std::unique_ptr<GroupTask> task);
+  void Thawed();
+
+  // core_group_run.cc: at the origin, with the state of all owners in hand
+  struct GroupRun;
+  Impl* Neighbour(CoreId core);
+  Impl* OwnerOfMember(const Request& member);
+  void RunGroup(GroupTask* task);
+  void HoldClocks(const GroupRequest& request, bool hold);
+  Error CheckMember(GroupRun* run, Request* member);
+  Error CheckEnqueue(GroupRun* run, const EnqueueRequest& job, size_t jobs);
+  Error CheckReceipt(GroupRun* run, const Receipt& receipt, bool ends);
+  Error RunMember(GroupTask* task, Request* member);
+  Error RunOne(GroupTask* task, Request* member);
+  void NoteGroupData(const Batch& batch);
+  void SubmitGroup(GroupTask* task);
+  // A read that a request waits for: within a group at once, through the group's view.
+  void ReadFor(std::unique_ptr<ReadTask> task);
+
   // core_peek.cc
   struct Walk;
   using WalkStep = std::function<void(bool go_on)>;
@@ -436,6 +480,22 @@ class Core::Impl {
   SleepGate gate_;
   void (*wake_)(void*) = nullptr;
   void* wake_context_ = nullptr;
+
+  // A group over several cores, or one that reads: this core, or the origin for it, holds still.
+  bool frozen_ = false;                    // what others may touch is not touched by this thread
+  GroupRequest* freeze_for_ = nullptr;     // freeze at the end of the turn
+  GroupRequest* group_ = nullptr;          // the one that started here and is being carried out
+  const ReadTask* group_read_ = nullptr;   // what it waits for
+  const GroupView* group_view_ = nullptr;  // set while a member is carried out here
+  bool clock_held_ = false;                // now() stands: all of a group is at one moment
+  std::vector<Message> held_messages_;
+  std::vector<std::unique_ptr<ReadTask>> held_results_;
+  std::vector<Request*> held_requests_;
+  std::vector<Stream*> held_streams_;
+  std::vector<LeaseRequest*> held_abandons_;
+  // Core 0's: which group may freeze cores, one at a time.
+  bool group_under_way_ = false;
+  std::deque<GroupRequest*> groups_waiting_;
 
   // Jobs.
   std::vector<std::unique_ptr<CoreQueue>> queues_;

@@ -533,6 +533,7 @@ void Core::Impl::ExpireWaits() {
 void Core::Impl::Abandon(LeaseRequest* request) {
   request->abandoned = true;
   if (!request->waiting) return;  // done, or under way: it ends by itself
+  if (frozen_) return held_abandons_.push_back(request);
   Unregister(request);
   FinishLease(request);
 }

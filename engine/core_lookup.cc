@@ -32,7 +32,7 @@ void Core::Impl::Lookup(JobId id, std::function<void(const LookupTask*)> then) {
     if (changed && !shared_->writes->failed()) return Lookup(raw->id, then);
     then(raw);
   };
-  SubmitRead(std::move(task));
+  ReadFor(std::move(task));
 }
 
 void Core::Impl::TouchJob(JobId id) { jobs_log_.Note(id); }

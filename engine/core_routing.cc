@@ -3,6 +3,7 @@
 
 #include "engine/base/check.h"
 #include "engine/core_impl.h"
+#include "engine/group_request.h"
 #include "engine/jobs_part.h"
 #include "engine/kv_request.h"
 #include "engine/schedule_request.h"
@@ -35,6 +36,8 @@ CoreId Core::Impl::Target(const EngineShared& shared, const Request& request, Co
     case RequestKind::kDataGet:
     case RequestKind::kDataRange:
     case RequestKind::kRedrive:
+    case RequestKind::kGroup:
+    case RequestKind::kCompleteMany:
     case RequestKind::kLease: return self;
     case RequestKind::kDataSet:
       return OwnerOfData(shared, static_cast<const DataSetRequest&>(request).key);
@@ -86,6 +89,8 @@ bool Core::Impl::Exclusive(const Request& request) {
     case RequestKind::kWorkers:
     case RequestKind::kPeek:
     case RequestKind::kRedrive:
+    case RequestKind::kGroup:
+    case RequestKind::kCompleteMany:
     case RequestKind::kJobsPart: return true;
   }
   return true;
@@ -117,6 +122,10 @@ void Core::Impl::Start(Request* request) {
 void Core::Impl::PumpStream(Stream* stream) {
   // What is carried out at once comes back here (Executed): the loop below goes on, not a deeper one.
   if (stream->pumping) return;
+  if (frozen_) {
+    held_streams_.push_back(stream);
+    return;
+  }
   stream->pumping = true;
   while (stream->head != nullptr) {
     Request* const request = stream->head;
@@ -146,9 +155,14 @@ void Core::Impl::DropStream(Stream* stream) {
     refused_.push_back(request);
   }
   stream->tail = nullptr;
+  if (frozen_) std::erase(held_streams_, stream);
 }
 
 void Core::Impl::Dispatch(Request* request) {
+  if (frozen_) {
+    held_requests_.push_back(request);
+    return;
+  }
   if (shared_->writes->failed()) {
     request->error =
         Error(ErrorCode::kShutdown, "the store has failed: " + shared_->writes->failure().text());
@@ -190,6 +204,9 @@ void Core::Impl::Execute(Request* request) {
     case RequestKind::kCheckpoint:
       Checkpoint(static_cast<CheckpointRequest*>(request), nullptr);
       return;
+    case RequestKind::kGroup: Group(static_cast<GroupRequest*>(request)); return;
+    case RequestKind::kCompleteMany:
+      return Refuse(request, Error(ErrorCode::kSyntax, "COMPLETEMANY as one request is a group's"));
   }
 }
 

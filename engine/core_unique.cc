@@ -53,7 +53,7 @@ void Core::Impl::FindHolder(CoreQueue* queue, const EnqueueRequest* request,
     if (changed && !shared_->writes->failed()) return FindHolder(queue, request, then);
     then(raw);
   };
-  SubmitRead(std::move(task));
+  ReadFor(std::move(task));
 }
 
 // Adds the job, or names the holder of its key. What FindHolder found must still hold.

@@ -47,6 +47,8 @@ enum class RequestKind : uint8_t {
   kDataGet,
   kDataRange,
   kSchedule,
+  kGroup,         // engine/group_request.h
+  kCompleteMany,  // only as a member of a group
 };
 
 // What a worker holds: proves the claim `fence` of job `id`. Void once the lease is over (LEASE-2).

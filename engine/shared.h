@@ -29,6 +29,14 @@ struct Message {
     kExecuted,  // a request is back: carried out, or (LEASE) to go on elsewhere
     kWake,      // there is a job of `record` for one waiter
     kOptions,   // options of `record` have changed
+    // The way of a group over several cores (engine/core_group.cc); `request` is the group, which is
+    // answered only after the last of these that names it.
+    kGroupAsk,     // to core 0: wants to be the one group under way
+    kGroupGo,      // from core 0: it is
+    kGroupFreeze,  // its origin wants this core still
+    kGroupFrozen,  // the sender is still: its state is the receiver's until kGroupThaw
+    kGroupThaw,    // names no group
+    kGroupEnd,     // to core 0: another group may go; names none
   };
   Kind kind;
   Request* request;

@@ -121,6 +121,7 @@ struct Store::Impl {
   }
 };
 
+Store::Store() = default;
 Store::Store(std::unique_ptr<Impl> impl) : impl_(std::move(impl)) {}
 
 Result<std::unique_ptr<Store>> Store::Open(const StoreOptions& options) {

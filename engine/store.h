@@ -1,6 +1,7 @@
 // The ordered store: one RocksDB with four column families (engine/batch.h) and one write-ahead
 // log.
 //
+// Reading is virtual: a group of commands reads through a view with its own changes (engine/group_view.h).
 // Only the files of engine/ that say so include RocksDB's headers; its statuses become vestq errors
 // in engine/store_status.cc alone. Thread-safe except Open and Close. Writes are not synced;
 // exactly one caller syncs (engine/syncer.h). After a failed write or sync every call returns that
@@ -70,7 +71,7 @@ class Store {
   // (permissions, read-only, full disk). Nothing is changed on an error. What an earlier process
   // wrote and did not sync is synced. Blocks.
   static Result<std::unique_ptr<Store>> Open(const StoreOptions& options);
-  ~Store();
+  virtual ~Store();
   Store(const Store&) = delete;
   Store& operator=(const Store&) = delete;
 
@@ -92,13 +93,13 @@ class Store {
   Sequence LatestSequence() const;
 
   // kNotFound when there is no such key.
-  Error Get(Family family, std::string_view key, std::string* value) const;
+  virtual Error Get(Family family, std::string_view key, std::string* value) const;
   // values[i] is empty and found[i] false where there is no key.
-  Error MultiGet(Family family, const std::vector<std::string>& keys,
-                 std::vector<std::string>* values, std::vector<bool>* found) const;
+  virtual Error MultiGet(Family family, const std::vector<std::string>& keys,
+                         std::vector<std::string>* values, std::vector<bool>* found) const;
   // Keys in [lower, upper); an empty upper is the family's end. Positioned nowhere: Seek first.
-  std::unique_ptr<StoreIterator> NewIterator(Family family, std::string_view lower,
-                                             std::string_view upper) const;
+  virtual std::unique_ptr<StoreIterator> NewIterator(Family family, std::string_view lower,
+                                                     std::string_view upper) const;
 
   // A RocksDB number property ("rocksdb.estimate-table-readers-mem"), 0 when unknown; summed over
   // the families.
@@ -109,6 +110,10 @@ class Store {
   // report() answers kShutdown; the second Close does nothing. REQUIRES: no iterator is left.
   // Blocks for running flushes. The destructor closes without the sync and the mark.
   Error Close();
+
+ protected:
+  // For a view: REQUIRES that it overrides the three ways of reading and is asked for nothing else.
+  Store();
 
  private:
   struct Impl;

@@ -52,6 +52,8 @@ class WriteQueue {
 
   uint64_t syncs() const { return syncs_.load(std::memory_order_relaxed); }  // finished ones
 
+  // As a failed write: what memory says is not what the store says any more. Any thread.
+  void FailWith(const Error& error) { Fail(error); }
   // True after a failed write or sync; then written() and durable() stand still for ever.
   bool failed() const { return failed_.load(std::memory_order_acquire); }
   Error failure() const;

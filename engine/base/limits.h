@@ -39,6 +39,13 @@ inline constexpr size_t kDataReplyBytes = size_t{8} << 20;  // as a LEASE's
 inline constexpr uint32_t kRangeCountDefault = 100;
 inline constexpr uint32_t kRangeCountMax = 10'000;
 
+// --- MULTI ---
+inline constexpr size_t kGroupCommandsMax = 10'000;
+inline constexpr size_t kGroupBytesMax = size_t{64} << 20;  // as a payload; at most memory / 4
+// What each job, key and receipt of a group counts beside its bytes: about what it costs inside.
+inline constexpr size_t kGroupItemBytes = 256;
+inline constexpr uint64_t kMemoryPerGroups = 4;  // all groups that wait for their EXEC: memory / 4
+
 // --- Dead letters ---
 inline constexpr Duration kDeadKeepDefault = Days(180);
 inline constexpr uint64_t kDeadMaxDefault = 1'000'000;  // of a queue; the oldest is dropped

@@ -1,0 +1,221 @@
+// A group is carried out: at its origin, on the origin's thread, with the state of all its owners in hand
+// (engine/core_group.cc says how they come to be). First every member is checked, with what those before
+// it will have changed taken into account; only then is anything changed (GROUP-2), by the same functions
+// that carry out single commands. They write into one batch and read through the group's view.
+#include <algorithm>
+#include <set>
+
+#include "engine/base/check.h"
+#include "engine/core_impl.h"
+#include "engine/group_request.h"
+#include "engine/group_task.h"
+
+namespace vestq {
+
+struct Core::Impl::GroupRun {
+  std::set<JobId> ended;  // leases that an earlier member ends
+  uint64_t jobs = 0;      // that members add
+};
+
+Core::Impl* Core::Impl::Neighbour(CoreId core) {
+  return shared_->core_list[core.value()]->impl_.get();
+}
+
+Core::Impl* Core::Impl::OwnerOfMember(const Request& member) {
+  return Neighbour(Target(*shared_, member, id_));
+}
+
+// The whole group happens at one moment: what lives when it is checked lives when it is carried out.
+void Core::Impl::HoldClocks(const GroupRequest& request, bool hold) {
+  const MonoTime now = shared_->clock->Now();
+  for (uint16_t i = 0; i < shared_->cores; ++i) {
+    if ((request.cores >> i & 1) == 0) continue;
+    Impl* const owner = Neighbour(CoreId(i));
+    owner->clock_held_ = hold;
+    if (hold) owner->now_ = now;
+    owner->now_stale_ = !hold;
+  }
+}
+
+void Core::Impl::RunGroup(GroupTask* task) {
+  GroupRequest* const group = task->group;
+  if (shared_->writes->failed()) {
+    group->error =
+        Error(ErrorCode::kShutdown, "the store has failed: " + shared_->writes->failure().text());
+    return;
+  }
+  if (!task->error.ok()) {
+    group->error = task->error;
+    group->failed = task->failed;
+    return;
+  }
+  HoldClocks(*group, true);
+  GroupRun run;
+  for (size_t i = 0; i < group->members.size() && group->error.ok(); ++i) {
+    group->error = CheckMember(&run, group->members[i].get());
+    if (!group->error.ok()) group->failed = i;
+  }
+  if (group->error.ok()) {
+    NoteGroupData(task->batch);
+    Error broken;
+    for (size_t i = 0; i < group->members.size() && broken.ok(); ++i)
+      broken = RunMember(task, group->members[i].get());
+    if (!broken.ok()) {
+      // The disk could not give again what it gave a moment ago: half of the group is in memory, and none
+      // of it may be written.
+      shared_->writes->FailWith(broken);
+      group->error = Error(ErrorCode::kNotDurable,
+                           "the group was broken off: " + shared_->writes->failure().text());
+    } else {
+      SubmitGroup(task);
+    }
+  }
+  HoldClocks(*group, false);
+}
+
+// --- Before anything is changed ---
+
+Error Core::Impl::CheckMember(GroupRun* run, Request* member) {
+  switch (member->kind) {
+    case RequestKind::kEnqueue:
+      return CheckEnqueue(run, static_cast<const EnqueueRequest&>(*member), 1);
+    case RequestKind::kEnqueueMany: {
+      const auto& many = static_cast<const EnqueueManyRequest&>(*member);
+      return CheckEnqueue(run, many.job, many.payloads.size());
+    }
+    case RequestKind::kRenew:
+      return CheckReceipt(run, static_cast<const RenewRequest&>(*member).receipt, false);
+    case RequestKind::kCheckpoint:
+      return CheckReceipt(run, static_cast<const CheckpointRequest&>(*member).receipt, false);
+    case RequestKind::kComplete:
+      return CheckReceipt(run, static_cast<const CompleteRequest&>(*member).receipt, true);
+    case RequestKind::kFail:
+      return CheckReceipt(run, static_cast<const FailRequest&>(*member).receipt, true);
+    case RequestKind::kRelease:
+      return CheckReceipt(run, static_cast<const ReleaseRequest&>(*member).receipt, true);
+    case RequestKind::kCompleteMany: {
+      auto& many = static_cast<CompleteManyRequest&>(*member);
+      many.completed.assign(many.receipts.size(), 0);
+      for (size_t i = 0; i < many.receipts.size(); ++i)
+        many.completed[i] = CheckReceipt(run, many.receipts[i], true).ok();
+      return Error::Ok();
+    }
+    case RequestKind::kCancel: {
+      const JobId id = static_cast<const CancelRequest&>(*member).id;
+      run->ended.insert(id);  // also of a lease that lives
+      return Error::Ok();
+    }
+    default: return Error::Ok();  // the application's data is carried out already, into the batch
+  }
+}
+
+// What ENQUEUE can be refused for; also of a unique key that is held.
+Error Core::Impl::CheckEnqueue(GroupRun* run, const EnqueueRequest& job, size_t jobs) {
+  Impl* const owner = OwnerOfMember(job);
+  const Result<QueueRecord*> record = owner->RecordOf(job.queue);
+  if (!record.ok()) return record.error();
+  const Result<keycodec::JobHeader> header = owner->MakeHeader(**record, job);
+  if (!header.ok()) return header.error();
+  run->jobs += jobs;
+  // Each core takes ids in blocks, and leaves some of the last one.
+  const uint64_t most = 2 * (run->jobs + uint64_t{limits::kIdBlock} * shared_->cores);
+  if (shared_->ids->bound() + most > limits::kJobIdMax / shared_->lanes) {
+    return Error(ErrorCode::kFull, "this store has given out nearly all its job ids, " +
+                                       std::to_string(limits::kJobIdMax));
+  }
+  return Error::Ok();
+}
+
+Error Core::Impl::CheckReceipt(GroupRun* run, const Receipt& receipt, bool ends) {
+  Impl* const owner = Neighbour(shared_->OwnerOf(shared_->LaneOf(receipt.id)));
+  if (owner->LiveLease(receipt) == nullptr || run->ended.contains(receipt.id))
+    return LeaseLostError(receipt);
+  if (ends) run->ended.insert(receipt.id);
+  return Error::Ok();
+}
+
+// --- Carrying out ---
+
+// Errors: what the store could not read; then the group is half done.
+Error Core::Impl::RunMember(GroupTask* task, Request* member) {
+  switch (member->kind) {
+    case RequestKind::kDataSet:
+    case RequestKind::kDataGet:
+    case RequestKind::kDataDelete:
+    case RequestKind::kDataRange: return Error::Ok();
+    case RequestKind::kCompleteMany: {
+      const auto& many = static_cast<const CompleteManyRequest&>(*member);
+      for (size_t i = 0; i < many.receipts.size(); ++i) {
+        if (many.completed[i] == 0) continue;
+        CompleteRequest complete;
+        complete.receipt = many.receipts[i];
+        VESTQ_RETURN_IF_ERROR(RunOne(task, &complete));
+      }
+      return Error::Ok();
+    }
+    default: return RunOne(task, member);
+  }
+}
+
+Error Core::Impl::RunOne(GroupTask* task, Request* member) {
+  Impl* const owner = OwnerOfMember(*member);
+  member->origin = owner->id_;
+  member->stream = nullptr;
+  member->error = Error::Ok();
+  member->stage = 0;
+  member->executed = false;
+  std::swap(owner->batch_, task->batch);
+  if (frozen_) {
+    owner->group_view_ = task->view.get();
+    task->view->Follow(&owner->batch_);
+  }
+  owner->Execute(member);
+  CHECK(!owner->executed_.empty() && owner->executed_.back() == member,
+        "GROUP-3: a member is carried out at once");
+  owner->executed_.pop_back();
+  owner->group_view_ = nullptr;
+  std::swap(owner->batch_, task->batch);
+  task->view->Follow(&task->batch);
+  return member->error;
+}
+
+// Reads under way at their owners must know what the group writes.
+void Core::Impl::NoteGroupData(const Batch& batch) {
+  batch.Visit(0, [this, &batch](const Batch::Record& record) {
+    if (record.family != Family::kKv) return;
+    Impl* const owner = Neighbour(OwnerOfData(*shared_, record.key));
+    const std::string key(record.key);
+    if (!owner->data_wanted_.contains(key)) return;
+    const std::string value(batch.Bytes(record.value_at, record.value_bytes));
+    owner->NoteData(key, record.put ? &value : nullptr);
+  });
+}
+
+// GROUP-1: one batch, with the counters of all owners. Within a turn it is part of the turn's.
+void Core::Impl::SubmitGroup(GroupTask* task) {
+  if (!frozen_) return batch_.Append(task->batch);
+  for (uint16_t i = 0; i < shared_->cores; ++i) {
+    if ((task->group->cores >> i & 1) != 0) Neighbour(CoreId(i))->AppendCounters(&task->batch);
+  }
+  if (!task->batch.empty()) {
+    value_.clear();
+    keycodec::Append(shared_->clock->Snapshot(), &value_);
+    task->batch.Put(Family::kRows, keycodec::ClockKey(id_.value()), value_);
+    const Ticket ticket = shared_->writes->Submit(&task->batch);
+    for (uint16_t i = 0; i < shared_->cores; ++i) {
+      if ((task->group->cores >> i & 1) != 0) Neighbour(CoreId(i))->last_ticket_ = ticket;
+    }
+    WriteBehind();
+  }
+  // What it read may be newer than what it wrote.
+  task->group->ticket = std::max(task->group->ticket, shared_->writes->submitted());
+}
+
+void Core::Impl::ReadFor(std::unique_ptr<ReadTask> task) {
+  if (group_view_ == nullptr) return SubmitRead(std::move(task));
+  task->core = id_;
+  task->error = task->Run(*group_view_);
+  task->finish(task.get());
+}
+
+}  // namespace vestq
