@@ -23,6 +23,8 @@ enum CommandFlag : uint8_t {
   kCommandWrite = 2,
   kCommandBlocking = 4,  // may wait
   kCommandAdmin = 8,
+  kCommandGroup = 16,    // may stand between MULTI and EXEC
+  kCommandControl = 32,  // is carried out at once there
 };
 
 struct CommandSpec {
@@ -73,6 +75,11 @@ void GetManyData(Session& session, Args args);
 void CountData(Session& session, Args args);
 void DeleteData(Session& session, Args args);
 void RangeData(Session& session, Args args);
+// command_multi.cc
+void Multi(Session& session, Args args);
+void Exec(Session& session, Args args);
+void Discard(Session& session, Args args);
+void Watch(Session& session, Args args);
 // command_queues.cc
 void Queues(Session& session, Args args);
 void Queue(Session& session, Args args);

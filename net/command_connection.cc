@@ -109,6 +109,7 @@ void Select(Session& session, Args args) {
 }
 
 void Reset(Session& session, Args) {
+  session.DropMulti();
   session.set_resp3(false);
   session.EndSilence();
   session.shared().clients.Set(&session.record(), &ClientRecord::name, "");

@@ -203,7 +203,15 @@ void WriteLease(const Slot& slot, const LeaseRequest& lease, RespWriter* w) {
 void WriteReply(const Slot& slot, RespWriter* w) {
   if (slot.group != nullptr) return WriteGroup(*slot.group, w);
   const Request& request = *slot.request;
+  if (request.kind == RequestKind::kGroup)
+    return WriteGroupReply(static_cast<const GroupRequest&>(request), w);
   if (!request.error.ok()) return w->Error(request.error);
+  if (request.kind == RequestKind::kLease)
+    return WriteLease(slot, static_cast<const LeaseRequest&>(request), w);
+  WriteAnswer(request, w);
+}
+
+void WriteAnswer(const Request& request, RespWriter* w) {
   switch (request.kind) {
     case RequestKind::kEnqueue: return WriteEnqueue(static_cast<const EnqueueRequest&>(request), w);
     case RequestKind::kCheckpoint:
@@ -211,7 +219,6 @@ void WriteReply(const Slot& slot, RespWriter* w) {
     case RequestKind::kSchedule:
       return WriteScheduleReply(static_cast<const ScheduleRequest&>(request), w);
     case RequestKind::kQueueSet: return w->Simple("OK");
-    case RequestKind::kLease: return WriteLease(slot, static_cast<const LeaseRequest&>(request), w);
     case RequestKind::kRenew: return w->Int(static_cast<const RenewRequest&>(request).left.ms());
     case RequestKind::kDataSet:
     case RequestKind::kDataDelete:
@@ -237,6 +244,14 @@ void WriteReply(const Slot& slot, RespWriter* w) {
     case RequestKind::kCancel:
       return w->Int(static_cast<const CancelRequest&>(request).cancelled ? 1 : 0);
     case RequestKind::kJob: return WriteJob(static_cast<const JobRequest&>(request), false, w);
+    case RequestKind::kCompleteMany: {
+      const auto& many = static_cast<const CompleteManyRequest&>(request);
+      w->Array(many.completed.size());
+      for (const uint8_t completed : many.completed) w->Int(completed);
+      return;
+    }
+    case RequestKind::kLease:
+    case RequestKind::kGroup:
     case RequestKind::kJobsPart: break;
   }
   CHECK(false, "a request without a reply");
@@ -253,6 +268,8 @@ size_t ReplyBytes(const Slot& slot) {
     }
     return bytes;
   }
+  if (slot.request->kind == RequestKind::kGroup)
+    return GroupReplyBytes(static_cast<const GroupRequest&>(*slot.request));
   if (const size_t bytes = HandlingBytes(*slot.request); bytes > 0) return bytes;
   if (slot.request->kind == RequestKind::kJob) {
     const auto* job = static_cast<const JobRequest*>(slot.request);

@@ -13,6 +13,14 @@ void WriteReply(const Slot& slot, RespWriter* writer);
 size_t ReplyBytes(const Slot& slot);
 size_t HeaderBytes(const std::vector<std::pair<std::string, std::string>>& headers);
 
+// The answer to a request alone. REQUIRES: done, without an error, and no LEASE.
+void WriteAnswer(const Request& request, RespWriter* writer);
+// EXEC's (replies_group.cc).
+void WriteGroupReply(const GroupRequest& group, RespWriter* writer);
+size_t GroupReplyBytes(const GroupRequest& group);
+// The command that a member of a group was.
+std::string_view CommandOf(const Request& member);
+
 // A job's map, as JOB answers it; `with_id` of a listing. Null when there is no such job.
 void WriteJob(const JobRequest& job, bool with_id, RespWriter* writer);
 // The same for the requests of engine/handling_request.h (replies_handling.cc). HandlingBytes: 0 for

@@ -164,7 +164,13 @@ void RequestPool::Put(Request* request) {
     case RequestKind::kEnqueueMany:
     case RequestKind::kWorkers:
     case RequestKind::kPeek:
-    case RequestKind::kRedrive: delete request; return;
+    case RequestKind::kRedrive:
+    case RequestKind::kCompleteMany: delete request; return;
+    case RequestKind::kGroup: {
+      const std::unique_ptr<GroupRequest> group(static_cast<GroupRequest*>(request));
+      for (auto& member : group->members) Put(member.release());
+      return;
+    }
     case RequestKind::kJobsPart: break;
   }
   CHECK(false, "a request of a kind that the pool does not make");

@@ -7,6 +7,7 @@
 #include <memory>
 #include <vector>
 
+#include "engine/group_request.h"
 #include "engine/handling_request.h"
 #include "engine/kv_request.h"
 #include "engine/request.h"
@@ -47,7 +48,7 @@ struct Slot {
 inline bool IsHeavy(const Request& request) {
   return request.kind == RequestKind::kLease || request.kind == RequestKind::kDataGet ||
          request.kind == RequestKind::kDataRange || request.kind == RequestKind::kPeek ||
-         request.kind == RequestKind::kJob;
+         request.kind == RequestKind::kJob || request.kind == RequestKind::kGroup;
 }
 
 class RequestPool {
@@ -74,7 +75,7 @@ class RequestPool {
       return new T();
     }
   }
-  // REQUIRES: taken from here, and not under way.
+  // REQUIRES: taken from here, and not under way. A group's members are put back with it.
   void Put(Request* request);
 
   Slot* TakeSlot();

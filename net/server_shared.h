@@ -49,6 +49,7 @@ struct ServerShared {
   ClientRegistry clients;
   std::atomic<uint64_t> connections_accepted{0};
   std::atomic<uint64_t> connections_rejected{0};
+  std::atomic<size_t> groups_held{0};  // bytes of commands between MULTI and the end of EXEC
   std::atomic<bool> stopping{false};
   std::atomic<size_t> running{0};  // reactors that have been started
   std::atomic<size_t> finished{

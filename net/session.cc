@@ -33,7 +33,10 @@ Session::Session(Reactor* reactor, std::shared_ptr<ClientRecord> record)
       opened_ms_(reactor->now_ms()),
       parser_(LimitsOf(reactor->limits())) {}
 
-Session::~Session() { CHECK(head_ == nullptr && state_ == State::kClosed, "SESSION-4"); }
+Session::~Session() {
+  DropMulti();
+  CHECK(head_ == nullptr && state_ == State::kClosed, "SESSION-4");
+}
 
 ServerShared& Session::shared() { return reactor_->shared(); }
 RequestPool& Session::pool() { return reactor_->pool(); }
@@ -142,6 +145,7 @@ void Session::Pump() {
         command_began_ms_ = 0;
         command_bytes_ = 0;
         Consume(consumed);
+        BreakMulti("too big");
         Defer("TOOBIG", parser_.error(), false);
         break;
       case RespParser::Status::kError: ProtocolError(parser_.error()); return;
@@ -164,6 +168,8 @@ bool Session::Dispatch(Args args) {
   silent_ = reply_mode_ != ReplyMode::kOn;
   if (reply_mode_ == ReplyMode::kSkipNext) reply_mode_ = ReplyMode::kOn;
   if (spec == nullptr) {
+    command_ = "unknown";
+    if (multi_ != nullptr) ++multi_->commands;
     Fail("ERR", UnknownCommand(args));
     return true;
   }
@@ -171,8 +177,14 @@ bool Session::Dispatch(Args args) {
   record_->last_ms.store(reactor_->now_ms(), std::memory_order_relaxed);
   record_->commands.store(record_->commands.load(std::memory_order_relaxed) + 1,
                           std::memory_order_relaxed);
+  command_ = spec->name;
+  if (multi_ != nullptr && !spec->is(kCommandControl)) ++multi_->commands;
   if (!arity) {
     Fail("ERR", WrongArity(spec->name));
+    return true;
+  }
+  if (multi_ != nullptr && !spec->is(kCommandGroup) && !spec->is(kCommandControl)) {
+    Fail("ERR", std::string(spec->name) + " is not allowed between MULTI and EXEC");
     return true;
   }
   const size_t before = out_.size();
@@ -185,6 +197,7 @@ void Session::Fail(const Error& error) { Fail(ErrorCodeName(error.code()), error
 
 void Session::Fail(std::string_view code, std::string_view text) {
   ReactorStats::Add(reactor_->stats().errors, 1);
+  BreakMulti(command_);
   if (slots_ > 0) return Defer(std::string(code), std::string(text), false);
   if (!silent_) writer().Error(code, text);
 }
@@ -243,7 +256,10 @@ size_t Session::Charge(const Request& request) const {
     case RequestKind::kWorkers:
     case RequestKind::kRedrive:
     case RequestKind::kJobsPart:
+    case RequestKind::kGroup:  // ExecMulti knows it
     case RequestKind::kQueueSet: return 0;
+    case RequestKind::kCompleteMany:
+      return static_cast<const CompleteManyRequest&>(request).receipts.size() * sizeof(Receipt);
     case RequestKind::kDataSet: {
       const auto& set = static_cast<const DataSetRequest&>(request);
       return set.value.size() + set.expected.size();
@@ -280,6 +296,7 @@ void Session::SetBlocking(int change) {
 }
 
 void Session::Submit(Request* request) {
+  if (multi_ != nullptr) return QueueMember(request);
   Slot* slot = pool().TakeSlot();
   slot->request = request;
   slot->charge = Charge(*request);
@@ -298,6 +315,11 @@ void Session::Submit(Request* request) {
 }
 
 void Session::SubmitGroup(std::unique_ptr<CompleteGroup> group) {
+  if (multi_ != nullptr) {
+    auto* const many = pool().Take<CompleteManyRequest>();
+    many->receipts = std::move(group->receipts);
+    return QueueMember(many);
+  }
   Slot* slot = pool().TakeSlot();
   group->completed.resize(group->receipts.size());
   slot->group = std::move(group);

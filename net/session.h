@@ -80,6 +80,12 @@ class Session final : public PollConn {
   // Starts a request taken from pool().
   void Submit(Request* request);
   void SubmitGroup(std::unique_ptr<CompleteGroup> group);
+  // MULTI: what is submitted from now on is queued. EXEC: submits it, or fails when something of it
+  // was refused. DISCARD: forgets it.
+  void BeginMulti();
+  void ExecMulti();
+  void DropMulti();
+  bool in_multi() const { return multi_ != nullptr; }
   void CloseAfterReplies();
   bool resp3() const { return resp3_; }
   void set_resp3(bool on);
@@ -119,6 +125,11 @@ class Session final : public PollConn {
   static void Done(Request* request, void* context);
   void OnDone(Slot* slot, Request* request);
   void StartGroup(Slot* slot);
+  void QueueMember(Request* request);
+  Error RoomInMulti(size_t bytes) const;
+  void BreakMulti(std::string_view why);
+  size_t GroupMax() const;
+  void ReleaseGroup(size_t bytes);
   void Append(Slot* slot);
   void Drain();
   void Answer(Slot* slot);
@@ -164,6 +175,15 @@ class Session final : public PollConn {
   size_t blocking_ = 0;    // LEASEs under way that may wait
   size_t heavy_ = 0;       // requests under way whose reply carries payloads
   Slot* group_ = nullptr;  // a COMPLETEMANY that is not wholly started
+  // Between MULTI and EXEC.
+  struct Multi {
+    GroupRequest* request;
+    size_t bytes = 0;  // as ServerShared::groups_held counts them
+    size_t commands = 0;
+    std::string broken;  // which command was refused
+  };
+  std::unique_ptr<Multi> multi_;
+  const char* command_ = "";  // being carried out
   bool deferred_ = false;  // an error to be answered when all before it is
   bool deferred_close_ = false;
   bool deferred_silent_ = false;

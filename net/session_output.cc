@@ -41,6 +41,7 @@ void Session::Drain() {
           static_cast<LeaseRequest*>(slot->request)->wait) {
         SetBlocking(-1);
       }
+      if (slot->request->kind == RequestKind::kGroup) ReleaseGroup(slot->charge);
       pool().Put(slot->request);
     }
     pool().PutSlot(slot);
@@ -133,6 +134,7 @@ void Session::OnSent(size_t bytes, int error) {
 
 void Session::OnClosed() {
   state_ = State::kClosed;
+  DropMulti();
   for (size_t i = unsent_leases_at_; i < unsent_leases_.size(); ++i) {
     reactor_->Undo(unsent_leases_[i].receipt);  // SESSION-3
   }

@@ -500,6 +500,42 @@ TEST_P(Group, NoPowerCutLeavesHalf) {
   ExpectSound();
 }
 
+// GROUP-5: whenever the disk fails, every group and everything that came meanwhile is answered.
+TEST_P(Group, AFailingStoreLeavesNoCoreFrozen) {
+  for (int round = 0; round < 40; ++round) {
+    WorldOptions options = Options();
+    options.seed = static_cast<uint64_t>(round + 1);
+    World world(options);
+    world.Open();
+    std::vector<std::unique_ptr<GroupRequest>> groups;
+    std::vector<std::unique_ptr<EnqueueRequest>> jobs;
+    bool done[12] = {};
+    for (uint16_t i = 0; i < 6; ++i) {
+      groups.push_back(std::make_unique<GroupRequest>());
+      AddJob(groups.back().get(), "q", "p", "s" + std::to_string(i));
+      AddSet(groups.back().get(), "k" + std::to_string(i), "v");
+      AddGet(groups.back().get(), {"k0", "k1"});
+      world.Start(groups.back().get(), &done[i], static_cast<uint16_t>(i % cores()));
+    }
+    for (int step = 0; step < round; ++step) world.Step();
+    world.fs().Inject({SimCall::kSync, 1, true, SimErrno::kIo, ".log"});
+    for (int step = 0; step < 3; ++step) world.Step();
+    for (uint16_t i = 6; i < 12; ++i) {
+      jobs.push_back(std::make_unique<EnqueueRequest>());
+      jobs.back()->queue = "q";
+      jobs.back()->space = "s" + std::to_string(i);
+      world.Start(jobs.back().get(), &done[i], static_cast<uint16_t>(i % cores()));
+    }
+    world.Settle();
+    for (int i = 0; i < 12; ++i) EXPECT_TRUE(done[i]) << "round " << round << ", request " << i;
+    for (const auto& group : groups) {
+      EXPECT_TRUE(group->error.ok() || group->error.code() == ErrorCode::kNotDurable ||
+                  group->error.code() == ErrorCode::kShutdown)
+          << group->error.ToString();
+    }
+  }
+}
+
 INSTANTIATE_TEST_SUITE_P(Cores, Group, ::testing::Values(1, 2, 4));
 
 }  // namespace

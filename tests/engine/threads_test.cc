@@ -11,6 +11,8 @@
 #include <thread>
 
 #include "engine/engine.h"
+#include "engine/group_request.h"
+#include "engine/kv_request.h"
 
 namespace vestq {
 namespace {
@@ -68,7 +70,8 @@ class CoreThread {
   std::thread thread_;
 };
 
-// A client of one core that puts, takes and completes, one at a time, `rounds` times.
+// A client of one core that puts, takes and completes, one at a time, `rounds` times; `together`: completes
+// in a group, with a result for all to see, which all such clients count up.
 struct Client {
   Core* core = nullptr;
   int rounds = 0;
@@ -78,6 +81,8 @@ struct Client {
   EnqueueRequest enqueue;
   LeaseRequest lease;
   CompleteRequest complete;
+  bool together = false;
+  std::unique_ptr<GroupRequest> group;
   std::set<uint64_t>* seen = nullptr;
   std::mutex* seen_mutex = nullptr;
 
@@ -104,8 +109,34 @@ struct Client {
       std::lock_guard lock(*seen_mutex);
       EXPECT_TRUE(seen->insert(lease.jobs[0].receipt.id.value()).second) << "delivered twice";
     }
+    if (together) return CompleteTogether();
     complete.receipt = lease.jobs[0].receipt;
     core->Start(&complete);
+  }
+  void CompleteTogether() {
+    group = std::make_unique<GroupRequest>();
+    auto member = std::make_unique<CompleteRequest>();
+    member->receipt = lease.jobs[0].receipt;
+    group->members.push_back(std::move(member));
+    for (const char* key : {"x", "y", "z"}) {
+      auto set = std::make_unique<DataSetRequest>();
+      set->key = key;
+      set->value = std::to_string(lease.jobs[0].receipt.id.value());
+      group->members.push_back(std::move(set));
+    }
+    auto get = std::make_unique<DataGetRequest>();
+    get->keys = {"x", "y", "z"};
+    group->members.push_back(std::move(get));
+    group->done = [](Request* request, void* self) {
+      auto* const done = static_cast<GroupRequest*>(request);
+      ASSERT_TRUE(done->error.ok()) << done->error.ToString();
+      const auto& values = static_cast<DataGetRequest*>(done->members.back().get())->values;
+      EXPECT_EQ(values[0], values[1]);
+      EXPECT_EQ(values[0], values[2]);
+      static_cast<Client*>(self)->Next();
+    };
+    group->context = this;
+    core->Start(group.get());
   }
   void Next() {
     ASSERT_TRUE(complete.error.ok()) << complete.error.ToString();
@@ -149,6 +180,7 @@ TEST_P(Threads, ClientsOnAllCoresFinishAndNothingIsLeft) {
       client->left = &left;
       client->seen = &seen;
       client->seen_mutex = &seen_mutex;
+      client->together = k % 2 == 1;
       client->space = k % 3 == 0 ? "" : "s" + std::to_string(k);
       client->all_done = [&threads] {
         for (auto& thread : threads) thread->Ring();

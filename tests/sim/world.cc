@@ -124,8 +124,8 @@ void World::Settle() {
   int idle = 0;  // a message sent in one round is found in the next
   for (int rounds = 0; rounds < 100'000; ++rounds) {
     bool any = false;
+    for (uint16_t i = 0; i < options_.cores; ++i) any |= core(i)->Turn();
     for (uint16_t i = 0; i < options_.cores; ++i) {
-      any |= core(i)->Turn();
       any |= !core(i)->PrepareSleep();
       core(i)->EndSleep();
     }
