@@ -63,9 +63,7 @@ Error Core::Impl::ValidateGroup(GroupRequest* request) {
       case RequestKind::kDataGet:
       case RequestKind::kDataDelete:
       case RequestKind::kDataRange: break;
-      default:
-        request->failed = i;
-        return Error(ErrorCode::kSyntax, "not allowed in a group");
+      default: request->failed = i; return Error(ErrorCode::kSyntax, "not allowed in a group");
     }
   }
   return Error::Ok();
@@ -117,9 +115,9 @@ void Core::Impl::PlanMember(GroupPlan* plan, size_t i) {
       if (job.unique_key.empty()) return;
       const Result<QueueRecord*> record = RecordOf(job.queue);
       if (!record.ok()) return;  // what is wrong is said when the member is checked
-      plan->task->reads.push_back({i, std::make_unique<UniqueTask>(
-                                          LaneForJob(job), keycodec::UniqueKey((*record)->id, job.space,
-                                                                               job.unique_key))});
+      plan->task->reads.push_back(
+          {i, std::make_unique<UniqueTask>(
+                  LaneForJob(job), keycodec::UniqueKey((*record)->id, job.space, job.unique_key))});
       return;
     }
     case RequestKind::kComplete:
@@ -185,7 +183,8 @@ void Core::Impl::Group(GroupRequest* request) {
     return Executed(request);
   }
   // Read once before anything stands still, so that the blocks are in memory; what it finds is forgotten.
-  std::erase_if(task->data, [request](size_t i) { return IsUnconditionalSet(*request->members[i]); });
+  std::erase_if(task->data,
+                [request](size_t i) { return IsUnconditionalSet(*request->members[i]); });
   task->finish = [this, request](ReadTask*) { AskToGo(request); };
   SubmitRead(std::move(task));
 }
@@ -313,9 +312,8 @@ bool Core::Impl::StayFrozen() {
     }
   }
   shared_->reads->TakeResults(id_, &held_results_);
-  const auto read =
-      std::find_if(held_results_.begin(), held_results_.end(),
-                   [this](const auto& task) { return task.get() == group_read_; });
+  const auto read = std::find_if(held_results_.begin(), held_results_.end(),
+                                 [this](const auto& task) { return task.get() == group_read_; });
   if (read != held_results_.end()) {
     std::unique_ptr<GroupTask> task(static_cast<GroupTask*>(read->release()));
     held_results_.erase(read);

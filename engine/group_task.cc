@@ -98,8 +98,7 @@ Error GroupTask::CountReply(size_t bytes) {
   reply_bytes_ += bytes;
   if (first || reply_bytes_ <= limits::kDataReplyBytes) return Error::Ok();
   return Error(ErrorCode::kTooBig, "the values that this group reads have more than " +
-                                       std::to_string(limits::kDataReplyBytes) +
-                                       " bytes together");
+                                       std::to_string(limits::kDataReplyBytes) + " bytes together");
 }
 
 }  // namespace vestq

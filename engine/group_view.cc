@@ -29,8 +29,7 @@ Error GroupView::Get(Family family, std::string_view key, std::string* value) co
   const size_t bytes = key.size() + (error.ok() ? value->size() : 0);
   if (kept_bytes_ + bytes <= kKeptBytes) {
     kept_bytes_ += bytes;
-    kept_[place].emplace(std::string(key),
-                         error.ok() ? std::optional(*value) : std::nullopt);
+    kept_[place].emplace(std::string(key), error.ok() ? std::optional(*value) : std::nullopt);
   }
   return error;
 }

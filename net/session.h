@@ -184,7 +184,7 @@ class Session final : public PollConn {
   };
   std::unique_ptr<Multi> multi_;
   const char* command_ = "";  // being carried out
-  bool deferred_ = false;  // an error to be answered when all before it is
+  bool deferred_ = false;     // an error to be answered when all before it is
   bool deferred_close_ = false;
   bool deferred_silent_ = false;
   std::string deferred_code_;

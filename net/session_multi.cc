@@ -58,13 +58,12 @@ void Session::BreakMulti(std::string_view why) {
 // Errors: kRange, kTooBig, kFull, naming the limit.
 Error Session::RoomInMulti(size_t bytes) const {
   if (multi_->request->members.size() >= limits::kGroupCommandsMax) {
-    return Error(ErrorCode::kRange, "a group has at most " +
-                                        std::to_string(limits::kGroupCommandsMax) + " commands");
+    return Error(ErrorCode::kRange,
+                 "a group has at most " + std::to_string(limits::kGroupCommandsMax) + " commands");
   }
   if (multi_->bytes + bytes > GroupMax()) {
     return Error(ErrorCode::kTooBig, "the commands of a group have at most " +
-                                         std::to_string(GroupMax()) +
-                                         " bytes together, counting " +
+                                         std::to_string(GroupMax()) + " bytes together, counting " +
                                          std::to_string(limits::kGroupItemBytes) +
                                          " for each job, key and receipt");
   }
@@ -77,9 +76,9 @@ Error Session::RoomInMulti(size_t bytes) const {
 }
 
 void Session::QueueMember(Request* request) {
-  const bool reads = request->kind == RequestKind::kDataGet || request->kind == RequestKind::kDataRange;
-  const size_t bytes =
-      (reads ? 0 : Charge(*request)) + Items(*request) * limits::kGroupItemBytes;
+  const bool reads =
+      request->kind == RequestKind::kDataGet || request->kind == RequestKind::kDataRange;
+  const size_t bytes = (reads ? 0 : Charge(*request)) + Items(*request) * limits::kGroupItemBytes;
   const Error room = multi_->broken.empty() ? RoomInMulti(bytes) : Error::Ok();
   if (!room.ok() || !multi_->broken.empty()) {
     pool().Put(request);

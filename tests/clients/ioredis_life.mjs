@@ -10,6 +10,21 @@ const worker = redis.duplicate();
 await life((args) => redis.call(...args), (args) => redis.callBuffer(...args), 'ioredis',
            (args) => worker.call(...args));
 
+// multi(): all of it, or nothing.
+await redis.call('ENQUEUE', 'ioredis-multi', 'step 1');
+const [leased] = (await redis.call('LEASE', 'ioredis-multi')).map(fields);
+const replies = await redis.multi()
+    .call('COMPLETE', leased.receipt)
+    .call('ENQUEUE', 'ioredis-multi', 'step 2')
+    .set('io:result', 'done')
+    .get('io:result')
+    .exec();
+assert.deepEqual(replies.map(([error]) => error), [null, null, null, null]);
+assert.equal(replies[3][1], 'done');
+await assert.rejects(redis.multi().set('io:result', 'never').call('COMPLETE', leased.receipt).exec(),
+                     /EXECABORT.*command 2 \(COMPLETE\): LEASELOST/);
+assert.equal(await redis.get('io:result'), 'done');
+
 // Key prefixes leave our commands alone.
 const prefixed = new Redis({port, keyPrefix: 'app:'});
 await prefixed.call('ENQUEUE', 'ioredis-prefix', 'x');

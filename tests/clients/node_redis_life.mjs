@@ -1,6 +1,7 @@
 // The life of a job through node-redis, as it is: node node_redis_life.mjs PORT
 import {createClient, RESP_TYPES} from 'redis';
-import {life} from './life.mjs';
+import assert from 'node:assert/strict';
+import {fields, life} from './life.mjs';
 
 const port = Number(process.argv[2]);
 for (const RESP of [2, 3]) {
@@ -13,6 +14,21 @@ for (const RESP of [2, 3]) {
   const buffers = client.withTypeMapping({[RESP_TYPES.BLOB_STRING]: Buffer});
   await life((args) => client.sendCommand(args), (args) => buffers.sendCommand(args), `node-redis-${RESP}`,
              (args) => worker.sendCommand(args));
+  // multi(): all of it, or nothing.
+  const queue = `node-redis-multi-${RESP}`;
+  await client.sendCommand(['ENQUEUE', queue, 'step 1']);
+  const [leased] = (await client.sendCommand(['LEASE', queue])).map(fields);
+  const replies = await client.multi()
+      .addCommand(['COMPLETE', leased.receipt])
+      .addCommand(['ENQUEUE', queue, 'step 2'])
+      .set('node:result', 'done')
+      .get('node:result')
+      .exec();
+  assert.equal(replies[0], 'OK');
+  assert.equal(replies[3], 'done');
+  await assert.rejects(client.multi().set('node:result', 'never').addCommand(['COMPLETE', leased.receipt]).exec(),
+                       /EXECABORT.*command 2 \(COMPLETE\): LEASELOST/);
+  assert.equal(await client.get('node:result'), 'done');
   if (!(await client.info()).includes('redis_version:')) throw new Error('INFO');
   await worker.close();
   await client.close();

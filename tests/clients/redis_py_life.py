@@ -49,6 +49,41 @@ assert [j[b"id"] for j in jobs] == replies[:200]
 assert [j[b"payload"] for j in jobs] == [f"job {i}".encode() for i in range(200)]
 assert r.execute_command("COMPLETEMANY", *[j[b"receipt"] for j in jobs]) == [1] * 200
 
+# A pipeline as it is by default: MULTI ... EXEC, all of it or nothing.
+r.execute_command("ENQUEUE", "py", "step 1")
+job, = lease("py")
+with r.pipeline() as pipe:
+    pipe.execute_command("COMPLETE", job[b"receipt"])
+    pipe.execute_command("ENQUEUE", "py", "step 2", "SPACE", "acme")
+    pipe.set("py:result", payload)
+    pipe.get("py:result")
+    replies = pipe.execute()
+assert replies[0] == b"OK" and replies[2] in (True, b"OK") and replies[3] == payload, replies
+with r.pipeline() as pipe:
+    pipe.set("py:result", "never")
+    pipe.execute_command("COMPLETE", job[b"receipt"])
+    try:
+        pipe.execute()
+        raise AssertionError("a group with a lost lease was carried out")
+    except redis.exceptions.ExecAbortError as error:
+        assert "command 2 (COMPLETE): LEASELOST" in str(error), error
+assert r.get("py:result") == payload
+with r.pipeline() as pipe:
+    pipe.execute_command("LEASE", "py", "BLOCK", "1s")
+    try:
+        pipe.execute()
+        raise AssertionError("LEASE was taken between MULTI and EXEC")
+    except redis.ResponseError as error:
+        assert "not allowed between MULTI and EXEC" in str(error), error
+job, = lease("py")
+assert job[b"payload"] == b"step 2" and r.execute_command("COMPLETE", job[b"receipt"]) == b"OK"
+with r.pipeline() as pipe:
+    try:
+        pipe.watch("py:result")
+        raise AssertionError("WATCH was taken")
+    except redis.ResponseError as error:
+        assert "SET key value IF old" in str(error), error
+
 # A worker that waits, on a connection of its own.
 got = []
 worker = threading.Thread(target=lambda: got.extend(lease("py", "BLOCK", "30s")))

@@ -59,8 +59,8 @@ TEST_P(ServerMulti, AnyErrorAbortsAll) {
   c.Text({"COMPLETE", receipt});
   const std::string id = receipt.substr(0, receipt.find('.'));
   EXPECT_EQ(c.Text({"EXEC"}),
-            "-EXECABORT nothing was changed: command 2 (COMPLETE): LEASELOST the lease of job " + id +
-                " is over");
+            "-EXECABORT nothing was changed: command 2 (COMPLETE): LEASELOST the lease of job " +
+                id + " is over");
   EXPECT_EQ(c.Text({"EXISTS", "k"}), ":0");
 }
 
@@ -80,7 +80,8 @@ TEST_P(ServerMulti, WhatIsRefusedWhenQueuedAbortsExec) {
       {{"COMPLETE", "x"}, "-ERR a receipt looks like 4711.3.12, as LEASE gave it", "COMPLETE"},
       {{"NONSENSE"}, "-ERR unknown command 'NONSENSE', with args beginning with: ", "unknown"},
       {{"WATCH", "k"},
-       "-ERR WATCH is not supported: SET key value IF old stores a value only where it still is the "
+       "-ERR WATCH is not supported: SET key value IF old stores a value only where it still is "
+       "the "
        "old one, also between MULTI and EXEC",
        "WATCH"},
   };
@@ -90,8 +91,8 @@ TEST_P(ServerMulti, WhatIsRefusedWhenQueuedAbortsExec) {
     EXPECT_EQ(c.Text(test.args), test.reply);
     EXPECT_EQ(c.Text({"SET", "b", "1"}), "QUEUED");
     const std::string exec = c.Text({"EXEC"});
-    EXPECT_EQ(exec.rfind("-EXECABORT Transaction discarded because of previous errors: command ", 0),
-              0u)
+    EXPECT_EQ(
+        exec.rfind("-EXECABORT Transaction discarded because of previous errors: command ", 0), 0u)
         << exec;
     EXPECT_NE(exec.find("(" + std::string(test.named) + ")"), std::string::npos) << exec;
     EXPECT_EQ(c.Text({"EXISTS", "a", "b"}), ":0");

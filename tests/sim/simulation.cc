@@ -56,8 +56,10 @@ void Simulation::StartSomething() {
   pending->asked_event = ++events_;
   const uint64_t dice = random_.Below(100);
   bool started = true;
-  if (dice < 32) {
+  if (dice < 29) {
     StartEnqueue(pending.get());
+  } else if (dice < 34) {
+    started = StartGroup(pending.get());
   } else if (dice < 57) {
     StartLease(pending.get());
   } else if (dice < 75) {
@@ -214,6 +216,7 @@ bool Simulation::StartOnJob(Pending* pending, Op op) {
     case Op::kPromote:
     case Op::kReschedule:
     case Op::kRedrive:
+    case Op::kGroup:
     case Op::kCheckpoint: return false;
   }
   return true;
@@ -266,6 +269,7 @@ void Simulation::Answered(Pending* pending) {
     case Op::kRedrive:
     case Op::kReschedule: return AnsweredHandling(pending);
     case Op::kCheckpoint: return AnsweredCheckpoint(pending);
+    case Op::kGroup: return AnsweredGroup(pending);
     default: return AnsweredSettle(pending);
   }
 }
@@ -295,6 +299,9 @@ void Simulation::Delivered(const LeasedJob& leased, uint64_t asked_event) {
     return Broken("SIM-2: payload of job " + std::to_string(job->id.value()) + " came as job " +
                   id);
   }
+  if (job->group != nullptr && job->group->outcome == ModelGroup::Outcome::kNot)
+    return Broken("SIM-11: job " + id + " is of a group that was not carried out", job);
+  if (job->group != nullptr) job->group->seen = true;
   job->id = leased.receipt.id;
   by_id_[job->id] = job;
   if (job->gone) {
@@ -437,19 +444,21 @@ void Simulation::AnsweredSettle(Pending* pending) {
 // --- Faults
 // ----------------------------------------------------------------------------------------------------------
 
+void Simulation::Cut(Pending* pending) {
+  if (pending->job == nullptr || pending->op == Op::kEnqueue) return;
+  --pending->job->busy;
+  if (pending->op == Op::kFail || pending->op == Op::kRelease || pending->op == Op::kRenew)
+    pending->job->lease_until_ms = 0;
+  if (pending->op == Op::kCancel || pending->op == Op::kComplete) pending->job->end_unknown = true;
+  if (pending->op == Op::kRevoke) NoteRevoked(pending->job);
+}
+
 void Simulation::CrashSomehow() {
   ++crashes_;
   // Nobody will hear these answers; whether they were carried out is open.
   for (auto& pending : pending_) {
-    if (pending->job != nullptr && pending->op != Op::kEnqueue) {
-      --pending->job->busy;
-      if (pending->op == Op::kFail || pending->op == Op::kRelease || pending->op == Op::kRenew) {
-        pending->job->lease_until_ms = 0;
-      }
-      if (pending->op == Op::kCancel || pending->op == Op::kComplete)
-        pending->job->end_unknown = true;
-      if (pending->op == Op::kRevoke) NoteRevoked(pending->job);
-    }
+    Cut(pending.get());
+    for (auto& part : pending->parts) Cut(part.get());
   }
   const uint64_t dice = random_.Below(4);
   const char* const kind = dice == 0 ? "KILL" : "POWER CUT";
@@ -475,7 +484,8 @@ void Simulation::Reopen() {
   for (const std::string& violation : world_->CheckOffline())
     return Broken("SIM-8: after a crash: " + violation);
   const Error error = world_->TryOpen();
-  if (!error.ok()) Broken("SIM-8: does not open after a crash: " + error.ToString());
+  if (!error.ok()) return Broken("SIM-8: does not open after a crash: " + error.ToString());
+  SettleGroups();
 }
 
 // --- The run

@@ -14,6 +14,7 @@
 //   SIM-6  attempts: no job is delivered more often than its attempts allow
 //   SIM-7  not before its time: a delayed job is not delivered early
 //   SIM-9, SIM-10  checkpoints and unique keys: simulation_extras.cc
+//   SIM-11 a group is carried out whole or not at all, across any crash: simulation_group.cc
 //   SIM-8  at rest and after every crash the offline check finds nothing, and everything drains
 //
 // FAMILY-1 of engine/batch.h is checked for every batch that is written.
@@ -52,6 +53,7 @@ class Simulation {
 
  private:
   struct ModelJob;
+  struct ModelGroup;
   struct Pending;
   enum class Op : uint8_t {
     kEnqueue,
@@ -66,7 +68,8 @@ class Simulation {
     kPromote,
     kReschedule,
     kCheckpoint,
-    kRedrive
+    kRedrive,
+    kGroup
   };
   static std::string OpName(Op op);
 
@@ -96,6 +99,14 @@ class Simulation {
   void AnsweredCheckpoint(Pending* pending);
   void CheckExtras(const LeasedJob& leased, ModelJob* job);
 
+  // simulation_group.cc
+  bool StartGroup(Pending* pending);
+  void AnsweredGroup(Pending* pending);
+  void NotDone(Pending* part);
+  void SettleGroups();
+  void ReadGroup(ModelGroup* group);
+
+  void Cut(Pending* pending);
   void Delivered(const LeasedJob& job, uint64_t asked_event);
   void CrashSomehow();
   void Reopen();
@@ -110,6 +121,7 @@ class Simulation {
   SimRandom random_;
   std::unique_ptr<World> world_;
   std::vector<std::unique_ptr<ModelJob>> jobs_;
+  std::vector<std::unique_ptr<ModelGroup>> groups_;
   std::map<std::string, ModelJob*> by_payload_;
   std::map<JobId, ModelJob*> by_id_;
   std::deque<std::unique_ptr<Pending>> pending_;

@@ -7,9 +7,9 @@
 namespace vestq {
 
 std::string Simulation::OpName(Op op) {
-  static constexpr std::array<const char*, 13> kNames = {
-      "ENQUEUE", "LEASE",  "COMPLETE", "FAIL",       "RELEASE",    "RENEW",  "CANCEL",
-      "JOB",     "REVOKE", "PROMOTE",  "RESCHEDULE", "CHECKPOINT", "REDRIVE"};
+  static constexpr std::array<const char*, 14> kNames = {
+      "ENQUEUE", "LEASE",  "COMPLETE", "FAIL",       "RELEASE",    "RENEW",   "CANCEL",
+      "JOB",     "REVOKE", "PROMOTE",  "RESCHEDULE", "CHECKPOINT", "REDRIVE", "GROUP"};
   return kNames[static_cast<size_t>(op)];
 }
 

@@ -6,11 +6,22 @@
 #include <memory>
 #include <set>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "tests/sim/simulation.h"
 
 namespace vestq {
+
+// A group: until its answer, or a look after a crash, nobody knows whether it was carried out.
+struct Simulation::ModelGroup {
+  enum class Outcome : uint8_t { kOpen, kDone, kNot } outcome = Outcome::kOpen;
+  bool seen = false;              // one of its jobs was delivered
+  std::vector<std::string> keys;  // it sets all of them
+  std::vector<ModelJob*> added;   // by ENQUEUE without a unique key
+  // By COMPLETE, and whether its end was unknown before.
+  std::vector<std::pair<ModelJob*, bool>> finished;
+};
 
 struct Simulation::ModelJob {
   std::string payload;
@@ -44,6 +55,7 @@ struct Simulation::ModelJob {
   bool window = false;
   uint64_t acknowledged_event = 0;
   std::vector<std::string> checkpoints = {""};  // those that the next delivery may bring
+  ModelGroup* group = nullptr;                  // that adds it
   uint32_t busy = 0;                            // requests under way for it
   std::vector<std::string> history;
 };
@@ -57,6 +69,8 @@ struct Simulation::Pending {
   uint64_t asked_event = 0;
   Receipt receipt;
   bool receipt_current = false;
+  ModelGroup* group = nullptr;
+  std::vector<std::unique_ptr<Pending>> parts;  // of a group: its members, but for the SETs
 };
 
 }  // namespace vestq

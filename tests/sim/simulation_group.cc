@@ -1,0 +1,127 @@
+// The simulation's groups: ends of leases, new jobs and two keys of the application's data, together.
+//
+//   SIM-11  a group is carried out whole or not at all: its keys are both there or none; a job of a group
+//           that was refused, or that a crash took, is never delivered, and none of its ends has happened
+#include "engine/group_request.h"
+#include "engine/kv_request.h"
+#include "tests/sim/simulation.h"
+#include "tests/sim/simulation_model.h"
+
+namespace vestq {
+
+bool Simulation::StartGroup(Pending* pending) {
+  auto request = std::make_unique<GroupRequest>();
+  auto group = std::make_unique<ModelGroup>();
+  const auto part = [&] {
+    pending->parts.push_back(std::make_unique<Pending>());
+    pending->parts.back()->asked_ms = pending->asked_ms;
+    pending->parts.back()->asked_event = pending->asked_event;
+    return pending->parts.back().get();
+  };
+  const auto set = [&](const char* name) {
+    auto member = std::make_unique<DataSetRequest>();
+    member->key = name + std::to_string(groups_.size());
+    member->value = "there";
+    group->keys.push_back(member->key);
+    request->members.push_back(std::move(member));
+  };
+  set("first-");
+  for (const Op op : {Op::kComplete, Op::kRenew, Op::kFail, Op::kRelease, Op::kCancel}) {
+    if (!random_.Chance(op == Op::kComplete ? 0.7 : 0.15)) continue;
+    Pending* const end = part();
+    if (!StartOnJob(end, op)) {
+      pending->parts.pop_back();
+      continue;
+    }
+    if (op == Op::kComplete) group->finished.emplace_back(end->job, end->job->end_unknown);
+    request->members.push_back(std::move(end->request));
+  }
+  const uint64_t jobs = random_.Below(3);
+  for (uint64_t i = 0; i < jobs; ++i) {
+    Pending* const add = part();
+    StartEnqueue(add);
+    add->job->group = group.get();
+    if (add->job->key.empty()) group->added.push_back(add->job);
+    request->members.push_back(std::move(add->request));
+  }
+  if (random_.Chance(0.3)) {
+    auto read = std::make_unique<DataGetRequest>();
+    read->keys = {group->keys[0]};
+    request->members.push_back(std::move(read));
+  }
+  set("last-");
+  pending->op = Op::kGroup;
+  pending->group = group.get();
+  pending->request = std::move(request);
+  groups_.push_back(std::move(group));
+  return true;
+}
+
+// Members other than SET and GET, in the order of the parts.
+void Simulation::AnsweredGroup(Pending* pending) {
+  auto& request = static_cast<GroupRequest&>(*pending->request);
+  const bool done = request.error.ok();
+  if (!done && request.error.code() != ErrorCode::kLeaseLost)
+    return Broken("a group failed: " + request.error.ToString());
+  if (done && pending->group->outcome == ModelGroup::Outcome::kNot)
+    return Broken("SIM-11: a group is answered that was not carried out");
+  if (!done && pending->group->seen)
+    return Broken("SIM-11: a group was refused after one of its jobs was delivered");
+  pending->group->outcome = done ? ModelGroup::Outcome::kDone : ModelGroup::Outcome::kNot;
+  size_t at = 0;
+  for (size_t i = 0; i < request.members.size() && broken_.empty(); ++i) {
+    auto& member = request.members[i];
+    if (member->kind == RequestKind::kDataSet) continue;
+    if (member->kind == RequestKind::kDataGet) {
+      const auto& values = static_cast<const DataGetRequest&>(*member).values;
+      if (done && values[0] != "there") Broken("SIM-11: a group does not see its own SET");
+      continue;
+    }
+    Pending* const part = pending->parts[at++].get();
+    if (!done && i != request.failed) {
+      NotDone(part);
+      continue;
+    }
+    part->request = std::move(member);
+    if (!done) part->request->error = request.error;
+    Answered(part);
+  }
+}
+
+void Simulation::NotDone(Pending* part) {
+  if (part->op == Op::kEnqueue) return;
+  ModelJob* const job = part->job;
+  --job->busy;
+  Note(job, OpName(part->op) + " of a group that was refused");
+  if ((part->op == Op::kComplete || part->op == Op::kCancel) && !job->gone)
+    job->maybe_gone = job->end_unknown;
+}
+
+// After a crash: what became of the groups that were not answered.
+void Simulation::SettleGroups() {
+  for (auto& group : groups_) {
+    if (broken_.empty() && group->outcome == ModelGroup::Outcome::kOpen) ReadGroup(group.get());
+  }
+}
+
+void Simulation::ReadGroup(ModelGroup* group) {
+  DataGetRequest read;
+  read.keys = group->keys;
+  world_->Run(&read);
+  if (!read.error.ok()) return Broken("MGET failed: " + read.error.ToString());
+  if (read.values[0].has_value() != read.values[1].has_value())
+    return Broken("SIM-11: a crash left half of a group");
+  group->outcome = read.values[0] ? ModelGroup::Outcome::kDone : ModelGroup::Outcome::kNot;
+  const bool done = group->outcome == ModelGroup::Outcome::kDone;
+  if (!done && group->seen) Broken("SIM-11: a job of a group was delivered that a crash took");
+  for (ModelJob* const job : group->added) job->acknowledged |= done;
+  for (const auto& [job, unknown] : group->finished) {
+    job->gone |= done;
+    if (!done && !job->gone) job->maybe_gone = job->end_unknown = unknown;
+    if (!done) continue;
+    job->gone_event = ++events_;
+    job->has_lease = false;
+  }
+}
+
+}  // namespace vestq
