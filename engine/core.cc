@@ -368,7 +368,7 @@ bool Core::Impl::PrepareSleep() {
 
 void Core::Impl::EndSleep() {
   gate_.EndSleep();
-  now_stale_ = true;
+  if (!frozen_) now_stale_ = true;
 }
 
 }  // namespace vestq
