@@ -570,6 +570,7 @@ void Simulation::CheckEnd() {
                       std::string(JobStateName(state)),
                   job.get());
   }
+  CheckGroups();
   for (const std::string& violation : world_->Violations()) return Broken("SIM-8: " + violation);
 }
 

@@ -105,6 +105,7 @@ class Simulation {
   void NotDone(Pending* part);
   void SettleGroups();
   void ReadGroup(ModelGroup* group);
+  void CheckGroups();
 
   void Cut(Pending* pending);
   void Delivered(const LeasedJob& job, uint64_t asked_event);

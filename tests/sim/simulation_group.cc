@@ -124,4 +124,18 @@ void Simulation::ReadGroup(ModelGroup* group) {
   }
 }
 
+// In the end: of each group all keys, or none.
+void Simulation::CheckGroups() {
+  for (const auto& group : groups_) {
+    DataGetRequest read;
+    read.keys = group->keys;
+    world_->Run(&read);
+    for (const auto& value : read.values) {
+      if (value.has_value() == (group->outcome == ModelGroup::Outcome::kDone)) continue;
+      return Broken(value ? "SIM-11: a group that was refused, or lost, has set a key"
+                          : "SIM-11: a group that was carried out has lost a key");
+    }
+  }
+}
+
 }  // namespace vestq
