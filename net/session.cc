@@ -145,6 +145,7 @@ void Session::Pump() {
         command_began_ms_ = 0;
         command_bytes_ = 0;
         Consume(consumed);
+        if (multi_ != nullptr) ++multi_->commands;
         BreakMulti("too big");
         Defer("TOOBIG", parser_.error(), false);
         break;

@@ -97,6 +97,14 @@ TEST_P(ServerMulti, WhatIsRefusedWhenQueuedAbortsExec) {
     EXPECT_NE(exec.find("(" + std::string(test.named) + ")"), std::string::npos) << exec;
     EXPECT_EQ(c.Text({"EXISTS", "a", "b"}), ":0");
   }
+  const std::string large((size_t{1} << 20) + 1, 'x');
+  EXPECT_EQ(c.Text({"MULTI"}), "OK");
+  EXPECT_EQ(c.Text({"SET", "a", "1"}), "QUEUED");
+  EXPECT_EQ(c.Text({"SET", "b", large}).rfind("-TOOBIG", 0), 0u);
+  EXPECT_EQ(c.Text({"EXEC"}),
+            "-EXECABORT Transaction discarded because of previous errors: command 2 (too big) was "
+            "refused");
+  EXPECT_EQ(c.Text({"EXISTS", "a", "b"}), ":0");
   EXPECT_EQ(c.Text({"UNWATCH"}).rfind("-ERR UNWATCH is not supported", 0), 0u);
 }
 
