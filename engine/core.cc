@@ -6,6 +6,8 @@
 #include "engine/base/check.h"
 #include "engine/core_impl.h"
 #include "engine/group_request.h"
+#include "engine/space_probe.h"
+#include "engine/watch_request.h"
 
 namespace vestq {
 namespace {
@@ -18,7 +20,7 @@ Core::~Core() = default;
 CoreId Core::id() const { return impl_->id_; }
 void Core::Start(Request* request) { impl_->Start(request); }
 void Core::DropStream(Stream* stream) { impl_->DropStream(stream); }
-void Core::Abandon(LeaseRequest* request) { impl_->Abandon(request); }
+void Core::Abandon(Request* request) { impl_->Abandon(request); }
 bool Core::Turn() { return impl_->Turn(); }
 Duration Core::UntilDue() const { return impl_->UntilDue(); }
 void Core::set_wake(void (*wake)(void*), void* context) {
@@ -97,9 +99,12 @@ void Core::Impl::HandleMessage(const Message& message) {
     case Message::Kind::kExecuted:
       if (message.request->kind == RequestKind::kLease)
         return ContinueLease(static_cast<LeaseRequest*>(message.request));
+      if (message.request->kind == RequestKind::kSpaceProbe)
+        return ProbeBack(static_cast<SpaceProbe*>(message.request));
       return Arrived(message.request);
     case Message::Kind::kWake: return WakeOne(message.record);
     case Message::Kind::kOptions: return OptionsChanged(message.record);
+    case Message::Kind::kAbandon: return AbandonHere(message.request);
     case Message::Kind::kGroupAsk: return GroupAsked(static_cast<GroupRequest*>(message.request));
     case Message::Kind::kGroupGo: return GroupGo(static_cast<GroupRequest*>(message.request));
     case Message::Kind::kGroupFreeze:
@@ -152,6 +157,8 @@ bool Core::Impl::Turn() {
   EndPauses();
   ExpireWaits();
   ServeWaiters();
+  ServeWatches();
+  ServeEvents();
   SubmitTurn();
   TellOthers();
   FlushOutbox();
@@ -164,7 +171,7 @@ bool Core::Impl::Turn() {
 
 bool Core::Impl::HasWork() const {
   return !batch_.empty() || !executed_.empty() || !notify_.empty() || !refused_.empty() ||
-         !reads_.empty() || !later_.empty() || !forwarded_.empty();
+         !reads_.empty() || !later_.empty() || !forwarded_.empty() || !touched_watches_.empty();
 }
 
 // The counter rows of the queues that were touched.
@@ -202,6 +209,7 @@ void Core::Impl::SubmitTurn() {
     }
   }
   executed_.clear();
+  SubmitEvents();
   for (const auto& [request, to] : forwarded_) {
     request->ticket = std::max(request->ticket, last_ticket_);
     Send(to, Message{Message::Kind::kExecute, request, nullptr});
@@ -247,6 +255,7 @@ bool Core::Impl::CompleteAnswers() {
     }
     awaiting_.resize(kept);
   }
+  if (!frozen_) PublishEvents();
   const bool any = !answers_.empty();
   for (size_t i = 0; i < answers_.size(); ++i) {
     Request* const request = answers_[i];
@@ -289,6 +298,9 @@ void Core::Impl::FailEverything() {
         Error(ErrorCode::kShutdown, "the store has failed: " + shared_->writes->failure().text());
     FinishLease(request);
   }
+  FailWatches();
+  EndEvents();
+  ForgetWanted();
   for (auto& queue : queues_) {
     auto parked = std::move(queue->parked);
     queue->parked.clear();
@@ -327,6 +339,7 @@ Duration Core::Impl::UntilDue() const {
   if (!wait_timers_.empty()) due = std::min(due, wait_timers_.begin()->first.first);
   if (!retries_.empty()) due = std::min(due, retries_.begin()->first);
   if (!pauses_.empty()) due = std::min(due, pauses_.begin()->first);
+  if (!watch_timers_.empty()) due = std::min(due, watch_timers_.begin()->first);
   int64_t wall_ms = MonoTime::Max().ms();
   for (const auto& lane : lanes_) {
     for (const DueScan* scan : {&lane.due[0], &lane.timers[0]}) {
@@ -350,7 +363,7 @@ bool Core::Impl::PrepareSleep() {
     if (frozen_) {
       if (!refused_.empty()) return true;
     } else {
-      if (HasWork() || freeze_for_ != nullptr) return true;
+      if (HasWork() || freeze_for_ != nullptr || EventsDue()) return true;
       for (const auto& pending : outbox_) {
         if (!pending.empty()) return true;
       }

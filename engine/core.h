@@ -38,10 +38,10 @@ class Core {
   // carried out; those under way are done as usual, a waiting LEASE when the caller abandons it.
   void DropStream(Stream* stream);
 
-  // Ends a waiting LEASE (the client has gone, or was unblocked): `done` comes with no jobs, or
-  // with jobs when it was too late. One that its stream still holds back takes nothing when its turn
-  // comes. Does nothing for one that is done.
-  void Abandon(LeaseRequest* request);
+  // Ends a request that waits (the client has gone, or was unblocked): `done` comes with nothing, or
+  // with its outputs when it was too late. One that its stream still holds back takes nothing when
+  // its turn comes. REQUIRES: `done` has not come yet.
+  void Abandon(Request* request);
 
   // One round: messages, results of reads, due times, then submits the batch and completes what can
   // be answered. Returns true when there is more to do at once.

@@ -43,7 +43,7 @@ Result<keycodec::JobHeader> Core::Impl::MakeHeader(const QueueRecord& record,
   if (request.when == EnqueueRequest::When::kDelay) now_stale_ = true;  // it runs from now
   const MonoTime at = now();
   keycodec::JobHeader header;
-  header.zone = {record.id, record.current(), record.order, request.space};
+  header.zone = {record.id, record.current(), record.order(), request.space};
   header.priority = request.priority;
   header.enqueued_ms = at.ms();
   header.enqueued_wall_ms = shared_->clock->Wall().ms();
@@ -56,13 +56,13 @@ Result<keycodec::JobHeader> Core::Impl::MakeHeader(const QueueRecord& record,
   header.unique_key = request.unique_key;
   header.unique_ms = request.unique_window.ms();
   header.expire_ms = request.expire.ms();
-  header.keep_ms = request.keep.ms();
+  if (request.keep) header.keep_ms = request.keep->ms();
   header.type = request.type;
   header.user_headers = request.headers;
   if (!header.backoff.empty()) header.flags |= keycodec::kFlagBackoff;
   if (!header.unique_key.empty()) header.flags |= keycodec::kFlagUnique;
   if (header.expire_ms > 0) header.flags |= keycodec::kFlagExpire;
-  if (header.keep_ms > 0) header.flags |= keycodec::kFlagKeep;
+  if (header.keep_ms) header.flags |= keycodec::kFlagKeep;
   if (!header.type.empty() || !header.user_headers.empty()) header.flags |= keycodec::kFlagExtra;
   switch (request.when) {
     case EnqueueRequest::When::kNow: break;
@@ -99,6 +99,7 @@ Error Core::Impl::AddJob(CoreQueue* queue, LaneId lane, EnqueueRequest* request)
   Count(queue, keycodec::Counter::kBytes, static_cast<int64_t>(request->payload.size()));
   const uint32_t flags = header.flags;
   PutJob(queue, lane, id, std::move(header), request->payload, {flags, 0});
+  Emit(EventKind::kEnqueued, queue, id, 0);
   return Error::Ok();
 }
 
@@ -136,13 +137,15 @@ void Core::Impl::PutReady(CoreQueue* queue, LaneId lane, std::string_view space,
   Count(queue, keycodec::Counter::kReady, 1);
 
   SpaceState* const state = SpaceOf(queue, space);
-  LaneZone* const zone = ZoneOf(state, lane);
+  LaneZone* const zone = ZoneOf(state, lane, order);
   if (record != nullptr && cached_bytes_ + record->size() > shared_->payload_cache_bytes)
     record.reset();
   if (record != nullptr) cached_bytes_ += record->size();
   cached_bytes_ -=
       zone->window.Insert({rank, value.flags, value.attempt, std::move(record)}).dropped_bytes;
   ++queue->new_jobs;
+  if (!queue->wanted.empty()) [[unlikely]]
+    NoteWanted(queue, space);
   SpaceChanged(state);
   MarkNotify(queue);
 }

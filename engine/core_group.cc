@@ -334,10 +334,12 @@ bool Core::Impl::StayFrozen() {
 void Core::Impl::Thawed() {
   now_stale_ = true;
   for (const Message& message : std::exchange(held_messages_, {})) HandleMessage(message);
+  // Before new ones, which may be where an old one was.
+  for (const auto& [owner, request] : std::exchange(held_ends_, {})) AbandonAt(owner, request);
   for (Request* request : std::exchange(held_requests_, {})) Dispatch(request);
   // A stream may be dropped by nobody in between: its session runs on this thread.
   for (Stream* stream : std::exchange(held_streams_, {})) PumpStream(stream);
-  for (LeaseRequest* request : std::exchange(held_abandons_, {})) Abandon(request);
+  for (LeaseRequest* request : std::exchange(held_abandons_, {})) AbandonLease(request);
 }
 
 }  // namespace vestq

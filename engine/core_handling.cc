@@ -36,12 +36,14 @@ void Core::Impl::Revoke(RevokeRequest* request) {
         return Refuse(request, task->error);
       }
       Count(QueueById(ended->queue), keycodec::Counter::kExpired, 1);
+      Emit(EventKind::kRevoked, *ended);
       MakeDead(ended, "attempts used up: the lease was revoked",
                task->row ? task->row->last_error : std::string(), task);
       Executed(request);
     });
   }
   Count(QueueById(lease->queue), keycodec::Counter::kExpired, 1);
+  Emit(EventKind::kRevoked, *lease);
   if (used_up) {
     MakeDead(lease, "attempts used up: the lease was revoked", std::string(), nullptr);
   } else {
@@ -68,7 +70,8 @@ void Core::Impl::Unplace(const LookupTask* task) {
     batch_.SingleDelete(Family::kVesting, key_);
     Count(queue, keycodec::Counter::kReady, -1);
     SpaceState* const space = SpaceOf(queue, zone.space);
-    cached_bytes_ -= ZoneOf(space, task->lane)->window.EraseRank(task->rank).dropped_bytes;
+    cached_bytes_ -=
+        ZoneOf(space, task->lane, zone.order)->window.EraseRank(task->rank).dropped_bytes;
     SpaceChanged(space);
     MaybeForget(space);
   }
@@ -145,6 +148,7 @@ void Core::Impl::PromoteFound(PromoteRequest* request, const LookupTask* task) {
   now_stale_ = true;
   Unplace(task);
   PlaceAnew(task, keycodec::Clock::kEngine, 0, task->priority);
+  EmitMoved(EventKind::kRescheduled, task);
   Executed(request);
 }
 
@@ -186,6 +190,7 @@ void Core::Impl::RescheduleFound(RescheduleRequest* request, const LookupTask* t
   if (!stays) {
     Unplace(task);
     PlaceAnew(task, clock, time_ms, priority);
+    EmitMoved(EventKind::kRescheduled, task);
   }
   Executed(request);
 }

@@ -18,6 +18,7 @@
 #include "engine/batch.h"
 #include "engine/change_log.h"
 #include "engine/core.h"
+#include "engine/event_hub.h"
 #include "engine/handling_request.h"
 #include "engine/shared.h"
 #include "engine/timer_task.h"
@@ -46,6 +47,10 @@ struct ScheduleRequest;
 struct GroupRequest;
 class GroupTask;
 class GroupView;
+struct SpaceProbe;
+struct WaitForRequest;
+struct EventsRequest;
+struct QueueInfoRequest;
 class FetchTask;
 class DiscoveryTask;
 class DueTask;
@@ -66,6 +71,7 @@ struct LaneZone {
   LaneZone(LaneId l, SpaceState* s, keycodec::Order order, bool complete);
   const LaneId lane;
   SpaceState* const space;
+  const keycodec::Order order;  // of its jobs; a queue's order may change when it is empty
   ReadyWindow window;
   bool refilling = false;
   bool fetching = false;
@@ -109,6 +115,14 @@ struct CoreQueue {
   };
   Retention retention;
   std::map<uint64_t, LeaseRequest*> waiters;  // LEASEs that started here, by wait order
+  size_t space_waiters = 0;                   // the same, of those for one space
+  // Of spaces that LEASEs of any core wait for (engine/space_probe.h), until there is something.
+  struct Wanted {
+    std::set<std::pair<uint64_t, SpaceProbe*>> probes;  // by wait order
+    uint32_t jobs = 0;  // became ready, no probe has gone home for it
+  };
+  std::map<std::string, Wanted, std::less<>> wanted;
+  std::vector<std::string> wanted_ready;  // those with `jobs`
   std::vector<std::pair<Request*, bool>>
       parked;  // LEASEs (request, local) until a cold read is back
 };
@@ -183,7 +197,7 @@ class Core::Impl {
   Result<QueueRecord*> RecordOf(std::string_view name);
   bool KnowsQueue(std::string_view name) const;
   SpaceState* SpaceOf(CoreQueue* queue, std::string_view space);
-  LaneZone* ZoneOf(SpaceState* space, LaneId lane);
+  LaneZone* ZoneOf(SpaceState* space, LaneId lane, keycodec::Order order);
   void Count(CoreQueue* queue, keycodec::Counter counter, int64_t delta);
   // After anything that changed what the space can offer.
   void SpaceChanged(SpaceState* space);
@@ -206,6 +220,7 @@ class Core::Impl {
 
   // core_options.cc
   void SetQueue(QueueSetRequest* request);
+  int64_t JobsOf(QueueRecord* record);
   void OptionsChanged(QueueRecord* record);
   bool Paused(const QueueRecord& record) const;
   void WatchPause(CoreQueue* queue);
@@ -291,6 +306,10 @@ class Core::Impl {
   LeaseStep LeaseHere(CoreQueue* queue, LeaseRequest* request, bool local);
   void LeaseForOther(Request* request, QueueRecord* record);
   SpaceState* PickSpace(CoreQueue* queue, LaneZone** zone);
+  SpaceState* PickOneSpace(CoreQueue* queue, const std::string& name, LaneZone** zone, bool* cold);
+  LaneZone* FirstZone(SpaceState* space);
+  void SetAside(SpaceState* space);
+  CoreId NextCore(const QueueRecord& record, const LeaseRequest& request) const;
   static Duration QueueLease(const QueueRecord& record);
   void PutLeased(const Lease& lease);
   bool Claim(CoreQueue* queue, LaneZone* zone, LeaseRequest* request);
@@ -298,6 +317,7 @@ class Core::Impl {
   void FinishLease(LeaseRequest* request);
   void Register(LeaseRequest* request);
   void Unregister(LeaseRequest* request);
+  void ShowWaiters(CoreQueue* queue);
   bool AnyHead(const LeaseRequest& request) const;
   CoreId BestCore(const QueueRecord& record, const LeaseRequest& request) const;
   void ServeWaiters();
@@ -306,8 +326,58 @@ class Core::Impl {
   void PassOnWake(QueueRecord* record);
   void UnparkLeases(CoreQueue* queue);
   void ExpireWaits();
-  void Abandon(LeaseRequest* request);
+  void AbandonLease(LeaseRequest* request);
   bool StillHidden(const CoreQueue* queue) const;
+
+  // core_space.cc
+  void ArmProbes(LeaseRequest* request);
+  void SendOut(SpaceProbe* probe);
+  void DropProbes(LeaseRequest* request);
+  void Probe(SpaceProbe* probe);
+  void SendHome(SpaceProbe* probe);
+  void ProbeBack(SpaceProbe* probe);
+  bool AbandonProbe(const Request* probe);
+  bool SpaceMayHave(CoreQueue* queue, const std::string& space) const;
+  void NoteWanted(CoreQueue* queue, std::string_view space);
+  void ServeWanted(CoreQueue* queue);
+  void FireWanted(CoreQueue* queue, const std::string& space, uint32_t jobs);
+  void LookAtWanted(CoreQueue* queue);
+  void ForgetWanted();
+
+  // core_watch.cc
+  void Abandon(Request* request);
+  void AbandonAt(CoreId owner, Request* request);
+  void AbandonHere(Request* request);
+  void WaitFor(WaitForRequest* request);
+  void LookForEnd(JobId id);
+  void EndFound(JobId id, const LookupTask* task);
+  void EndWaitFor(WaitForRequest* request);
+  void ServeWatches();
+  void LookAtAllWatched();
+  void FailWatches();
+  void QueueInfo(QueueInfoRequest* request);
+
+  // core_events.cc
+  // What has just happened to a job, for whoever listens.
+  void Emit(EventKind kind, const CoreQueue* queue, JobId id, uint32_t attempt,
+            std::string_view worker = {}, std::string_view reason = {}) {
+    if (shared_->events->listening()) [[unlikely]]
+      NoteEvent(kind, queue, id, attempt, worker, reason);
+  }
+  void Emit(EventKind kind, const Lease& lease, std::string_view reason = {}) {
+    if (shared_->events->listening()) [[unlikely]]
+      NoteEvent(kind, QueueById(lease.queue), lease.id, lease.attempt, lease.worker, reason);
+  }
+  void NoteEvent(EventKind kind, const CoreQueue* queue, JobId id, uint32_t attempt,
+                 std::string_view worker, std::string_view reason);
+  void EmitMoved(EventKind kind, const LookupTask* task);
+  void EmitErased(const CoreQueue* queue, JobId id, uint32_t attempt, keycodec::Counter counter);
+  void SubmitEvents();
+  bool EventsDue() const;
+  void PublishEvents();
+  void Events(EventsRequest* request);
+  void ServeEvents();
+  void EndEvents();
 
   // core_settle.cc
   void Renew(RenewRequest* request);
@@ -493,6 +563,7 @@ class Core::Impl {
   std::vector<Request*> held_requests_;
   std::vector<Stream*> held_streams_;
   std::vector<LeaseRequest*> held_abandons_;
+  std::vector<std::pair<CoreId, Request*>> held_ends_;  // of other waits; they may be gone by then
   // Core 0's: which group may freeze cores, one at a time.
   bool group_under_way_ = false;
   std::deque<GroupRequest*> groups_waiting_;
@@ -526,6 +597,25 @@ class Core::Impl {
   ChangeLog<std::string> rows_log_;
   std::unordered_map<std::string, uint32_t> data_wanted_;  // keys that reads under way ask for
   ChangeLog<std::string, std::optional<std::string>> data_log_;  // and what is there now
+  // WAITFORs for jobs of this core.
+  std::map<JobId, std::vector<WaitForRequest*>> watched_;
+  std::set<const Request*> watches_;  // the same, to find one that may be gone
+  std::set<std::pair<MonoTime, WaitForRequest*>> watch_timers_;
+  std::vector<JobId> touched_watches_;  // changed in this turn
+  // Probes: of this core's LEASEs, and those of any core that stand here.
+  std::map<const Request*, std::unique_ptr<SpaceProbe>> probes_;
+  std::map<const Request*, SpaceProbe*> probes_here_;
+  // Events of this turn; those that are not durable yet, by ticket; EVENTS that wait here.
+  std::vector<JobEvent> turn_events_;
+  struct Unpublished {
+    Ticket ticket;
+    uint64_t missed = 0;  // lost before them
+    std::vector<JobEvent> events;
+  };
+  std::deque<Unpublished> unpublished_;
+  size_t event_bytes_ = 0;  // of both
+  uint64_t events_lost_ = 0;
+  std::vector<EventsRequest*> event_readers_;
   // Words to other cores that nobody else keeps (engine/jobs_part.h), until they are back.
   std::map<Request*, std::unique_ptr<Request>> notes_;
   std::vector<QueueRecord*> to_keep_;  // at a start: whose dead letters are still to be looked at

@@ -44,6 +44,27 @@ void Core::Impl::StartLease(LeaseRequest* request) {
   ContinueLease(request);
 }
 
+// The same for a LEASE of one space: the owner of its lane, or, of the empty space, any core that has
+// something. `kCoresMax` when there is none.
+CoreId Core::Impl::NextCore(const QueueRecord& record, const LeaseRequest& request) const {
+  const auto tried = [&](CoreId core) {
+    return std::find(request.tried.begin(), request.tried.end(), core) != request.tried.end();
+  };
+  const auto empty = [&](CoreId core) {
+    return record.slots[core.value()].head.load(std::memory_order_acquire) == kNoHead;
+  };
+  if (!request.space.empty()) {
+    const CoreId owner =
+        shared_->OwnerOf(keycodec::LaneOfSpace(record.name, request.space, shared_->lanes));
+    return tried(owner) || empty(owner) ? CoreId(limits::kCoresMax) : owner;
+  }
+  for (uint16_t i = 0; i < shared_->cores; ++i) {
+    const CoreId core(static_cast<uint16_t>((id_.value() + i) % shared_->cores));
+    if (!tried(core) && !empty(core)) return core;
+  }
+  return CoreId(limits::kCoresMax);
+}
+
 // The core that has the best head for the queue and was not asked yet in this pass; `kCoresMax`
 // when there is none.
 CoreId Core::Impl::BestCore(const QueueRecord& record, const LeaseRequest& request) const {
@@ -100,7 +121,7 @@ void Core::Impl::ContinueLease(LeaseRequest* request) {
       if (alone_) {
         if (!request->tried.empty()) break;
       } else {
-        core = BestCore(*record, *request);
+        core = request->one_space ? NextCore(*record, *request) : BestCore(*record, *request);
         if (core == CoreId(limits::kCoresMax)) break;
       }
       request->tried.push_back(core);
@@ -124,12 +145,13 @@ void Core::Impl::ContinueLease(LeaseRequest* request) {
 
 void Core::Impl::FinishLease(LeaseRequest* request) {
   request->tried.clear();
+  if (!request->probes.empty()) DropProbes(request);
   if (!request->jobs.empty()) {
     shared_->leases_served.fetch_add(1, std::memory_order_relaxed);
     if (request->wait_order == 0) {  // one that waited says nothing about the engine's speed
       shared_->lease_latency.Record(static_cast<uint64_t>(shared_->clock->source()->NowNs()) -
                                     request->started_ns);
-    } else if (AnyHead(*request)) {
+    } else if (!request->one_space && AnyHead(*request)) {
       // One that waited went to look elsewhere and found something; there may be more for those
       // behind it.
       for (QueueRecord* record : request->records) {
@@ -168,9 +190,12 @@ Core::Impl::LeaseStep Core::Impl::LeaseHere(CoreQueue* queue, LeaseRequest* requ
   }
   while (request->jobs.size() < request->count) {
     LaneZone* zone = nullptr;
-    SpaceState* const space = PickSpace(queue, &zone);
+    bool cold = false;
+    SpaceState* const space = request->one_space ? PickOneSpace(queue, request->space, &zone, &cold)
+                                                 : PickSpace(queue, &zone);
     if (space == nullptr) {
-      if (queue->cold_spaces == 0 && !StillHidden(queue)) {
+      if (!request->one_space) cold = queue->cold_spaces > 0 || StillHidden(queue);
+      if (!cold) {
         PublishHead(queue);  // what sent the LEASE here is out of date
         break;
       }
@@ -198,39 +223,46 @@ Core::Impl::LeaseStep Core::Impl::LeaseHere(CoreQueue* queue, LeaseRequest* requ
 SpaceState* Core::Impl::PickSpace(CoreQueue* queue, LaneZone** zone) {
   while (!queue->fair.empty()) {
     auto* const space = static_cast<SpaceState*>(queue->fair.TopOwner());
-    LaneZone* best = nullptr;
-    bool cold = false;
-    for (auto& candidate : space->zones) {
-      if (candidate->window.empty()) {
-        if (candidate->window.complete()) continue;
-        // Its next job may come before all others: read on before choosing.
-        StartRefill(candidate.get());
-        cold = true;
-      } else if (best == nullptr ||
-                 keycodec::ReadyRankLess(queue->record->order, candidate->window.Front().rank,
-                                         best->window.Front().rank)) {
-        best = candidate.get();
-      }
-    }
-    if (!cold && best != nullptr && best->window.Front().record == nullptr) {
-      StartFetch(best);
-      cold = true;
-    }
-    if (!cold && best != nullptr) {
-      *zone = best;
-      return space;
-    }
-    DCHECK(cold, "an active space has work");
-    queue->fair.Deactivate(space->fair);
-    space->active = false;
-    if (cold) {
-      space->cold = true;
-      ++queue->cold_spaces;
-    }
-    PublishHead(queue);
+    *zone = FirstZone(space);
+    if (*zone != nullptr) return space;
+    SetAside(space);
     if (queue->cold_spaces >= kColdSpacesMax) break;
   }
   return nullptr;
+}
+
+// Where the first job of an active space stands, in memory with its record; nullptr: it must be read
+// first, which is under way then.
+LaneZone* Core::Impl::FirstZone(SpaceState* space) {
+  LaneZone* best = nullptr;
+  bool cold = false;
+  const keycodec::Order order = space->queue->record->order();
+  for (auto& candidate : space->zones) {
+    if (candidate->window.empty()) {
+      if (candidate->window.complete()) continue;
+      // Its next job may come before all others: read on before choosing.
+      StartRefill(candidate.get());
+      cold = true;
+    } else if (best == nullptr || keycodec::ReadyRankLess(order, candidate->window.Front().rank,
+                                                          best->window.Front().rank)) {
+      best = candidate.get();
+    }
+  }
+  if (!cold && best != nullptr && best->window.Front().record == nullptr) {
+    StartFetch(best);
+    cold = true;
+  }
+  DCHECK(cold || best != nullptr, "an active space has work");
+  return cold ? nullptr : best;
+}
+
+void Core::Impl::SetAside(SpaceState* space) {
+  CoreQueue* const queue = space->queue;
+  queue->fair.Deactivate(space->fair);
+  space->active = false;
+  space->cold = true;
+  ++queue->cold_spaces;
+  PublishHead(queue);
 }
 
 // The zone's first job is past its EXPIRE, and its timer has not been seen to yet.
@@ -327,6 +359,7 @@ bool Core::Impl::Claim(CoreQueue* queue, LaneZone* zone, LeaseRequest* request) 
   out.record = std::move(job.record);
   leases_.Insert(lease);
   TouchJob(lease.id);
+  Emit(EventKind::kLeased, lease);
   shared_->leased.fetch_add(1, std::memory_order_relaxed);
 
   queue->fair.Charge(space->fair);
@@ -395,12 +428,13 @@ void Core::Impl::Register(LeaseRequest* request) {
   if (request->wait_until < MonoTime::Max()) {
     wait_timers_[{request->wait_until, request->wait_order}] = request;
   }
+  if (request->one_space) return ArmProbes(request);
   for (QueueRecord* record : request->records) {
     CoreQueue* const queue = QueueHere(record);
     if (!queue->waiters.emplace(request->wait_order, request).second)
       continue;  // the same queue named twice
     QueueSlot& slot = record->slots[id_.value()];
-    slot.waiters.store(queue->waiters.size(), std::memory_order_relaxed);
+    ShowWaiters(queue);
     slot.oldest_waiter.store(queue->waiters.begin()->first, std::memory_order_relaxed);
   }
   if (!alone_) std::atomic_thread_fence(std::memory_order_seq_cst);
@@ -416,12 +450,22 @@ void Core::Impl::Unregister(LeaseRequest* request) {
   wait_timers_.erase({request->wait_until, request->wait_order});
   for (QueueRecord* record : request->records) {
     CoreQueue* const queue = QueueHere(record);
+    if (request->one_space) {
+      --queue->space_waiters;
+      ShowWaiters(queue);
+      continue;
+    }
     queue->waiters.erase(request->wait_order);
     QueueSlot& slot = record->slots[id_.value()];
-    slot.waiters.store(queue->waiters.size(), std::memory_order_relaxed);
+    ShowWaiters(queue);
     slot.oldest_waiter.store(queue->waiters.empty() ? kNoWaiter : queue->waiters.begin()->first,
                              std::memory_order_relaxed);
   }
+}
+
+void Core::Impl::ShowWaiters(CoreQueue* queue) {
+  queue->record->slots[id_.value()].waiters.store(queue->waiters.size() + queue->space_waiters,
+                                                  std::memory_order_relaxed);
 }
 
 // Waiters of this core for queues that have something, here or elsewhere.
@@ -435,6 +479,7 @@ void Core::Impl::ServeWaiters() {
   notify_.erase(notify_.begin(), notify_.begin() + static_cast<ptrdiff_t>(marked));
   for (CoreQueue* queue : queues) {
     queue->notify = false;
+    if (!queue->wanted_ready.empty()) ServeWanted(queue);
     // A LEASE that goes to look at another core, or waits for a read, uses up one wake-up; local
     // jobs are served as long as there are any.
     const uint32_t received = std::exchange(queue->wakes, 0);
@@ -530,7 +575,7 @@ void Core::Impl::ExpireWaits() {
   }
 }
 
-void Core::Impl::Abandon(LeaseRequest* request) {
+void Core::Impl::AbandonLease(LeaseRequest* request) {
   request->abandoned = true;
   if (!request->waiting) return;  // done, or under way: it ends by itself
   if (frozen_) return held_abandons_.push_back(request);

@@ -35,7 +35,11 @@ void Core::Impl::Lookup(JobId id, std::function<void(const LookupTask*)> then) {
   ReadFor(std::move(task));
 }
 
-void Core::Impl::TouchJob(JobId id) { jobs_log_.Note(id); }
+void Core::Impl::TouchJob(JobId id) {
+  jobs_log_.Note(id);
+  if (!watched_.empty() && watched_.contains(id)) [[unlikely]]
+    touched_watches_.push_back(id);
+}
 
 void Core::Impl::Refuse(Request* request, const Error& error) {
   request->error = error;
@@ -62,6 +66,7 @@ void Core::Impl::Cancel(CancelRequest* request) {
 }
 
 void Core::Impl::CancelLeased(CancelRequest* request, Lease* lease, const LookupTask* read) {
+  Emit(EventKind::kCancelled, *lease);
   if (read != nullptr) EndExtras(*lease, *read, false);
   EraseJob(lease, QueueById(lease->queue), keycodec::Counter::kCancelled);
   request->cancelled = true;
@@ -87,6 +92,7 @@ void Core::Impl::EraseFound(const LookupTask* task, keycodec::Counter counter) {
   batch_.SingleDelete(Family::kJob, key_);
   if (task->row) DeleteRow(keycodec::JobRowKey(task->lane, task->id));
   Count(queue, counter, 1);
+  EmitErased(queue, task->id, task->attempt, counter);
   Count(queue, keycodec::Counter::kBytes, -static_cast<int64_t>(task->record->payload.size()));
   TouchJob(task->id);
 }
@@ -99,7 +105,7 @@ OwnOptions OptionsOf(const keycodec::JobHeader& header, uint32_t flags) {
   OwnOptions own;
   own.backoff = header.backoff;
   own.lease = Duration(header.lease_ms);
-  own.keep = Duration(header.keep_ms);
+  if (header.keep_ms) own.keep = Duration(*header.keep_ms);
   if ((flags & keycodec::kFlagUnique) != 0) {
     own.unique_key = header.unique_key;
     own.unique_window = Duration(header.unique_ms);

@@ -10,6 +10,15 @@ void Core::Impl::SetQueue(QueueSetRequest* request) {
   const Result<QueueRecord*> found = RecordOf(request->queue);
   if (!found.ok()) return Refuse(request, found.error());
   QueueRecord* const record = *found;
+  if (request->set.order || request->unset.order) {
+    const keycodec::Order order = request->set.order.value_or(keycodec::Order::kPriority);
+    const int64_t jobs = order == record->order() ? 0 : JobsOf(record);
+    if (jobs > 0) {
+      return Refuse(request, Error(ErrorCode::kBusy,
+                                   "queue '" + record->name + "' has " + std::to_string(jobs) +
+                                       " jobs, order changes only while it has none"));
+    }
+  }
   now_stale_ = true;  // a pause runs from now
   const MonoTime until =
       request->pause_for > Duration(0) ? now() + request->pause_for : MonoTime::Max();
@@ -22,6 +31,7 @@ void Core::Impl::SetQueue(QueueSetRequest* request) {
     apply(&options->attempts, request->set.attempts, request->unset.attempts);
     apply(&options->backoff, request->set.backoff, request->unset.backoff);
     apply(&options->keep, request->set.keep, request->unset.keep);
+    apply(&options->order, request->set.order, request->unset.order);
     apply(&options->dead_keep, request->set.dead_keep, request->unset.dead_keep);
     apply(&options->dead_max, request->set.dead_max, request->unset.dead_max);
     if (request->pause) options->paused_until = until;
@@ -35,6 +45,20 @@ void Core::Impl::SetQueue(QueueSetRequest* request) {
   Executed(request);
 }
 
+// Its jobs in any state but done, this turn's included.
+int64_t Core::Impl::JobsOf(QueueRecord* record) {
+  using keycodec::Counter;
+  const keycodec::CounterValue& here = QueueHere(record)->counters;
+  int64_t jobs = 0;
+  for (const Counter counter : {Counter::kReady, Counter::kScheduled, Counter::kLeased,
+                                Counter::kDead, Counter::kWaiting}) {
+    const int64_t shown = record->slots[id_.value()].counters[static_cast<size_t>(counter)].load(
+        std::memory_order_relaxed);
+    jobs += record->Total(counter, shared_->cores) - shown + here[counter];
+  }
+  return jobs;
+}
+
 // Other cores see at once whether there is something to lease here, and who waits here looks again.
 void Core::Impl::OptionsChanged(QueueRecord* record) {
   CoreQueue* const queue = QueueHere(record);
@@ -42,6 +66,7 @@ void Core::Impl::OptionsChanged(QueueRecord* record) {
   WatchPause(queue);
   if (record->Total(keycodec::Counter::kDead, shared_->cores) > 0) AskKeeper(queue);
   ++queue->new_jobs;
+  LookAtWanted(queue);
   MarkNotify(queue);
 }
 

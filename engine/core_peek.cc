@@ -128,7 +128,7 @@ Error Core::Impl::StartPeek(PeekRequest* request) {
   if (!record.ok()) return record.error();
   auto task = std::make_unique<PeekTask>();
   task->state = request->state;
-  task->zone = {(*record)->id, (*record)->current(), (*record)->order, request->space};
+  task->zone = {(*record)->id, (*record)->current(), (*record)->order(), request->space};
   task->one_space = request->one_space;
   task->lanes = shared_->lanes;
   if (request->one_space && !request->space.empty())

@@ -7,8 +7,8 @@
 
 namespace vestq {
 
-LaneZone::LaneZone(LaneId l, SpaceState* s, keycodec::Order order, bool complete)
-    : lane(l), space(s), window(order, limits::kWindowJobs, complete) {}
+LaneZone::LaneZone(LaneId l, SpaceState* s, keycodec::Order o, bool complete)
+    : lane(l), space(s), order(o), window(o, limits::kWindowJobs, complete) {}
 
 bool SpaceState::has_work() const {
   for (const auto& zone : zones) {
@@ -61,14 +61,14 @@ SpaceState* Core::Impl::SpaceOf(CoreQueue* queue, std::string_view space) {
   return it->second.get();
 }
 
-LaneZone* Core::Impl::ZoneOf(SpaceState* space, LaneId lane) {
+LaneZone* Core::Impl::ZoneOf(SpaceState* space, LaneId lane, keycodec::Order order) {
   for (auto& zone : space->zones) {
-    if (zone->lane == lane) return zone.get();
+    if (zone->lane == lane && zone->order == order) return zone.get();
   }
   // A zone met for the first time is empty on disk, unless the lane's zones are still being looked
   // for.
-  space->zones.push_back(std::make_unique<LaneZone>(lane, space, space->queue->record->order,
-                                                    LaneHere(lane)->discovered));
+  space->zones.push_back(
+      std::make_unique<LaneZone>(lane, space, order, LaneHere(lane)->discovered));
   return space->zones.back().get();
 }
 
@@ -129,7 +129,7 @@ void Core::Impl::PublishHead(CoreQueue* queue) {
       const auto* const space = static_cast<const SpaceState*>(queue->fair.TopOwner());
       for (const auto& zone : space->zones) {
         if (zone->window.empty()) continue;
-        head = std::min(head, PackHead(record->order, zone->window.Front().rank));
+        head = std::min(head, PackHead(zone->order, zone->window.Front().rank));
       }
     }
   } else if (queue->cold_spaces > 0 || StillHidden(queue)) {

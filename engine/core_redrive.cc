@@ -40,7 +40,7 @@ void Core::Impl::RedriveSlice(RedriveRequest* request, std::string from) {
   if (!record.ok()) return Refuse(request, record.error());
   auto task = std::make_unique<PeekTask>();
   task->state = JobState::kDead;
-  task->zone = {(*record)->id, (*record)->current(), (*record)->order, std::string()};
+  task->zone = {(*record)->id, (*record)->current(), (*record)->order(), std::string()};
   task->from = std::move(from);
   // Those that die while it runs are not meant.
   task->until =
@@ -181,7 +181,7 @@ namespace {
 // What a job takes along to another queue: not what holds in the scope of the one it leaves, nor
 // EXPIRE, which the first lease has ended.
 void LeaveQueue(const QueueRecord& to, keycodec::JobHeader* header) {
-  header->zone = {to.id, to.current(), to.order, header->zone.space};
+  header->zone = {to.id, to.current(), to.order(), header->zone.space};
   header->flags &= ~uint32_t{keycodec::kFlagUnique | keycodec::kFlagExpire};
   header->unique_key.clear();
   header->unique_ms = 0;
@@ -227,6 +227,7 @@ Error Core::Impl::RedriveFound(const JobsPart& part, int64_t vest_ms, const Look
   const uint32_t flags = FlagsAnew(header, row);
   PlaceJob(task->lane, task->id, header, flags, std::move(row), keycodec::Clock::kEngine, vest_ms);
   TouchJob(task->id);
+  Emit(EventKind::kRedriven, from, task->id, 0);
   return Error::Ok();
 }
 
@@ -252,9 +253,11 @@ Error Core::Impl::HandOver(const JobsPart& part, LaneId lane, int64_t vest_ms,
   Count(from, keycodec::Counter::kDead, -1);
   Count(from, keycodec::Counter::kBytes, -bytes);
   TouchJob(task->id);
+  Emit(EventKind::kRedriven, from, task->id, 0);
 
   const QueueRecord& to = *part.to_queue;
   CoreQueue* const queue = QueueById(to.id);
+  Emit(EventKind::kEnqueued, queue, id, 0);
   LeaveQueue(to, &header);
   const int64_t time_ms = vest_ms != 0 ? vest_ms : now().ms();
   keycodec::ScheduledValue value;

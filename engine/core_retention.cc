@@ -105,7 +105,7 @@ void Core::Impl::KeepNoMore(CoreQueue* queue) {
   const QueueRecord& record = *queue->record;
   auto task = std::make_unique<PeekTask>();
   task->state = JobState::kDead;
-  task->zone = {record.id, record.current(), record.order, std::string()};
+  task->zone = {record.id, record.current(), record.order(), std::string()};
   task->from = keycodec::DeadKey(record.id, record.current(), retention.from_ms, JobId(0));
   task->max_jobs = limits::kSliceJobs;
   task->max_keys = limits::kSliceJobs;

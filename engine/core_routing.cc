@@ -7,6 +7,8 @@
 #include "engine/jobs_part.h"
 #include "engine/kv_request.h"
 #include "engine/schedule_request.h"
+#include "engine/space_probe.h"
+#include "engine/watch_request.h"
 
 namespace vestq {
 namespace {
@@ -38,7 +40,11 @@ CoreId Core::Impl::Target(const EngineShared& shared, const Request& request, Co
     case RequestKind::kRedrive:
     case RequestKind::kGroup:
     case RequestKind::kCompleteMany:
+    case RequestKind::kEvents:
+    case RequestKind::kQueueInfo:
     case RequestKind::kLease: return self;
+    case RequestKind::kSpaceProbe: return static_cast<const SpaceProbe&>(request).owner;
+    case RequestKind::kWaitFor: return owner(static_cast<const WaitForRequest&>(request).id);
     case RequestKind::kDataSet:
       return OwnerOfData(shared, static_cast<const DataSetRequest&>(request).key);
     case RequestKind::kDataDelete:
@@ -91,6 +97,10 @@ bool Core::Impl::Exclusive(const Request& request) {
     case RequestKind::kRedrive:
     case RequestKind::kGroup:
     case RequestKind::kCompleteMany:
+    case RequestKind::kWaitFor:
+    case RequestKind::kEvents:
+    case RequestKind::kQueueInfo:
+    case RequestKind::kSpaceProbe:
     case RequestKind::kJobsPart: return true;
   }
   return true;
@@ -108,6 +118,11 @@ void Core::Impl::Start(Request* request) {
     auto* const lease = static_cast<LeaseRequest*>(request);
     lease->abandoned = false;
     lease->waiting = false;
+  } else if (request->kind == RequestKind::kWaitFor) {
+    auto* const wait = static_cast<WaitForRequest*>(request);
+    wait->abandoned = wait->under_way = wait->ended = false;
+  } else if (request->kind == RequestKind::kEvents) {
+    static_cast<EventsRequest*>(request)->abandoned = false;
   }
   Stream* const stream = request->stream;
   if (stream != nullptr) {
@@ -169,6 +184,11 @@ void Core::Impl::Dispatch(Request* request) {
     Executed(request);
     return;
   }
+  if (request->kind == RequestKind::kWaitFor) {
+    auto* const wait = static_cast<WaitForRequest*>(request);
+    if (wait->abandoned) return Executed(request);
+    wait->under_way = true;
+  }
   const CoreId target = Target(*shared_, *request, id_);
   if (target == id_) {
     Execute(request);
@@ -201,6 +221,10 @@ void Core::Impl::Execute(Request* request) {
     case RequestKind::kDataRange: RangeData(static_cast<DataRangeRequest*>(request)); return;
     case RequestKind::kQueueSet: SetQueue(static_cast<QueueSetRequest*>(request)); return;
     case RequestKind::kSchedule: Schedule(static_cast<ScheduleRequest*>(request)); return;
+    case RequestKind::kWaitFor: WaitFor(static_cast<WaitForRequest*>(request)); return;
+    case RequestKind::kEvents: Events(static_cast<EventsRequest*>(request)); return;
+    case RequestKind::kQueueInfo: QueueInfo(static_cast<QueueInfoRequest*>(request)); return;
+    case RequestKind::kSpaceProbe: Probe(static_cast<SpaceProbe*>(request)); return;
     case RequestKind::kCheckpoint:
       Checkpoint(static_cast<CheckpointRequest*>(request), nullptr);
       return;

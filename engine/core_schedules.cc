@@ -43,7 +43,7 @@ keycodec::ScheduleValue ValueOf(const ScheduleRequest& request) {
   value.unique_key = job.unique_key;
   value.unique_ms = job.unique_window.ms();
   value.expire_ms = job.expire.ms();
-  value.keep_ms = job.keep.ms();
+  if (job.keep) value.keep_ms = job.keep->ms();
   value.type = job.type;
   value.user_headers = job.headers;
   return value;

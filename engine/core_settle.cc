@@ -116,6 +116,7 @@ void Core::Impl::Complete(CompleteRequest* request) {
   if (lease == nullptr) return Refuse(request, LeaseLostError(request->receipt));
   CoreQueue* const queue = QueueById(lease->queue);
   if ((lease->flags & kEndReads) == 0 && QueueKeep(*queue->record) == Duration(0)) {
+    Emit(EventKind::kCompleted, *lease);
     EraseJob(lease, queue, keycodec::Counter::kCompleted);
     return Executed(request);
   }
@@ -133,12 +134,13 @@ void Core::Impl::Complete(CompleteRequest* request) {
     }
     now_stale_ = true;
     EndExtras(*ended, *task, true);
-    const int64_t keep_ms = task->record->header.keep_ms;
-    const Duration keep = keep_ms > 0 ? Duration(keep_ms) : QueueKeep(*queue->record);
+    const std::optional<int64_t> keep_ms = task->record->header.keep_ms;
+    const Duration keep = keep_ms ? Duration(*keep_ms) : QueueKeep(*queue->record);
     if (keep > Duration(0)) {
       KeepResult(*ended, *task, keep, std::move(request->result));
       ended->flags &= ~uint32_t{keycodec::kFlagJobRow};  // it was put anew
     }
+    Emit(EventKind::kCompleted, *ended);
     EraseJob(ended, queue, keycodec::Counter::kCompleted);
     Executed(request);
   });
@@ -188,6 +190,7 @@ void Core::Impl::Fail(FailRequest* request, const LookupTask* read) {
 
   CoreQueue* const queue = QueueById(lease->queue);
   Count(queue, keycodec::Counter::kFailed, 1);
+  Emit(EventKind::kFailed, *lease, last_error);
   if (dies) {
     request->dead = true;
     MakeDead(lease,
@@ -224,6 +227,7 @@ void Core::Impl::Release(ReleaseRequest* request, const LookupTask* read) {
   const bool moves = request->delay > Duration(0) || priority != lease->priority;
   if (!moves) {
     Count(queue, keycodec::Counter::kReleased, 1);
+    Emit(EventKind::kReleased, *lease);
     BackToReady(lease, attempt);
     return Executed(request);
   }
@@ -236,6 +240,7 @@ void Core::Impl::Release(ReleaseRequest* request, const LookupTask* read) {
   }
   std::string last_error = read != nullptr && read->row ? read->row->last_error : std::string();
   Count(queue, keycodec::Counter::kReleased, 1);
+  Emit(EventKind::kReleased, *lease);
   ToRetry(lease, attempt, priority, request->delay, std::move(last_error), read);
   Executed(request);
 }
@@ -272,7 +277,9 @@ void Core::Impl::ToRetry(Lease* lease, uint32_t attempt, uint32_t priority, Dura
     value.enqueued_ms = old.enqueued_ms;
     PutScheduled(queue, old.lane, keycodec::Clock::kEngine, vests_ms, old.id, value);
   } else {
-    const keycodec::ReadyRank rank{priority, old.ready_time_ms, old.id};
+    // It vests now; by priority its place is that of its enqueue.
+    const int64_t ready_ms = old.order == keycodec::Order::kTime ? now().ms() : old.ready_time_ms;
+    const keycodec::ReadyRank rank{priority, ready_ms, old.id};
     keycodec::AppendReadyKey(old.lane, old.queue, old.incarnation, old.order, old.space, rank,
                              &row.key);
     PutReady(queue, old.lane, old.space, old.incarnation, old.order, rank, {flags, attempt},
@@ -320,6 +327,7 @@ void Core::Impl::MakeDead(Lease* lease, std::string reason, std::string last_err
   PutRow(keycodec::JobRowKey(old.lane, old.id), value_);
   Count(queue, keycodec::Counter::kDead, 1);
   Count(queue, keycodec::Counter::kDied, 1);
+  Emit(EventKind::kDead, old, dead.reason);
   NoteDeath(queue);
   EraseLeased(lease, queue);
 }
@@ -335,6 +343,7 @@ bool Core::Impl::ExpireLeases() {
       continue;
     }
     Count(QueueById(lease->queue), keycodec::Counter::kExpired, 1);
+    Emit(EventKind::kExpired, *lease);
     if (used_up) {
       MakeDead(lease, "attempts used up: the lease expired", std::string(), nullptr);
     } else {
@@ -358,6 +367,7 @@ void Core::Impl::ExpireAfterRead(Lease* lease) {
       return;
     }
     Count(QueueById(ended->queue), keycodec::Counter::kExpired, 1);
+    Emit(EventKind::kExpired, *ended);
     MakeDead(ended, "attempts used up: the lease expired",
              task->row ? task->row->last_error : std::string(), task);
   });

@@ -35,7 +35,7 @@ void FillJob(const keycodec::ScheduleValue& schedule, EnqueueRequest* job) {
   job->unique_key = schedule.unique_key;
   job->unique_window = Duration(schedule.unique_ms);
   job->expire = Duration(schedule.expire_ms);
-  job->keep = Duration(schedule.keep_ms);
+  if (schedule.keep_ms) job->keep = Duration(*schedule.keep_ms);
   job->type = schedule.type;
   job->headers = schedule.user_headers;
 }

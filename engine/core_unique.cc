@@ -107,6 +107,7 @@ void Core::Impl::ReplaceJob(CoreQueue* queue, EnqueueRequest* request, const Uni
     DropExpiry(task.lane, old, holder.row ? &*holder.row : nullptr, holder.id);
   }
   Unplace(&holder);
+  EmitMoved(EventKind::kRescheduled, &holder);
   key_.clear();
   keycodec::AppendJobKey(task.lane, holder.id, &key_);
   batch_.SingleDelete(Family::kJob, key_);

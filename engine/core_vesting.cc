@@ -31,7 +31,7 @@ void Core::Impl::StartRefill(LaneZone* zone) {
   const QueueRecord& record = *zone->space->queue->record;
   auto task = std::make_unique<RefillTask>();
   task->lane = zone->lane;
-  task->zone = {record.id, record.current(), record.order, zone->space->space};
+  task->zone = {record.id, record.current(), zone->order, zone->space->space};
   task->from = zone->window.BeginRefill();
   task->max_jobs = task->from ? limits::kWindowJobs : kFirstRefillJobs;
   task->max_bytes = RoomForRecords();
@@ -174,7 +174,7 @@ void Core::Impl::FinishDiscovery(LaneState* lane, DiscoveryTask* task) {
     CoreQueue* const queue = QueueById(zone.queue);
     if (zone.incarnation != queue->record->current()) continue;  // of a life that is over
     SpaceState* const space = SpaceOf(queue, zone.space);
-    ZoneOf(space, lane->id);  // incomplete, since the lane is not discovered yet
+    ZoneOf(space, lane->id, zone.order);  // incomplete, since the lane is not discovered yet
     SpaceChanged(space);
     UnparkLeases(queue);
     MarkNotify(queue);
@@ -249,6 +249,7 @@ void Core::Impl::FinishDueScan(LaneState* lane, DueTask* task) {
     batch_.SingleDelete(Family::kVesting, key_);
     Count(queue, keycodec::Counter::kScheduled, -1);
     TouchJob(key.id);
+    Emit(EventKind::kReady, queue, key.id, value.attempt);
     keycodec::ReadyRank rank{value.priority, value.enqueued_ms, key.id};
     uint32_t flags = value.flags;
     if (value.zone.order == keycodec::Order::kTime) {

@@ -117,6 +117,7 @@ Error Engine::Impl::Recover(const StoredRows& rows) {
   shared.clock = std::make_unique<EngineClock>(shared.options.clock, rows.clocks);
   shared.writes = std::make_unique<WriteQueue>(shared.store.get());
   shared.queues = std::make_unique<QueueRegistry>(shared.writes.get(), shared.cores);
+  shared.events = std::make_unique<EventHub>(shared.cores);
   shared.schedules = std::make_unique<ScheduleRegistry>();
   shared.ids = std::make_unique<IdAllocator>(shared.writes.get(), rows.next_id);
   shared.payload_cache_bytes = shared.options.memory / kPayloadShare / shared.cores;
@@ -244,6 +245,13 @@ bool Engine::Queue(std::string_view name, QueueCounts* counts, QueueOptions* opt
 bool Engine::failed() const { return impl_->shared.writes->failed(); }
 Error Engine::failure() const { return impl_->shared.writes->failure(); }
 void Engine::set_on_failure(std::function<void()> f) { impl_->on_failure = std::move(f); }
+
+Error Engine::Listen(std::shared_ptr<EventSubscription> subscription) {
+  return impl_->shared.events->Add(std::move(subscription));
+}
+void Engine::Unlisten(const EventSubscription* subscription) {
+  impl_->shared.events->Remove(subscription);
+}
 
 Error Engine::Close() {
   EngineShared& shared = impl_->shared;

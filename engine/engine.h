@@ -19,6 +19,7 @@
 #include "engine/base/result.h"
 #include "engine/core.h"
 #include "engine/engine_clock.h"
+#include "engine/event_hub.h"
 #include "engine/request.h"
 #include "engine/store.h"
 
@@ -104,6 +105,11 @@ class Engine {
   Error failure() const;
   // Called once, from any thread, when failed() becomes true. REQUIRES: set before the first Turn.
   void set_on_failure(std::function<void()> f);
+
+  // Events of jobs go to the subscription from now on, until Unlisten; EventsRequest reads them. Any
+  // thread. Errors: kFull (limits::kEventReaders).
+  Error Listen(std::shared_ptr<EventSubscription> subscription);
+  void Unlisten(const EventSubscription* subscription);
 
   // REQUIRES: no core is inside Turn any more. Writes and syncs what is left, leaves the clean
   // mark, closes. Blocks.

@@ -20,6 +20,7 @@ QueueOptions OptionsOf(const keycodec::QueueValue& value) {
   out.attempts = value.attempts;
   out.backoff = value.backoff;
   out.keep = span(value.keep_ms);
+  if (value.order != keycodec::Order::kPriority) out.order = value.order;
   out.dead_keep = span(value.dead_keep_ms);
   out.dead_max = value.dead_max;
   if (value.paused_until_ms) {
@@ -154,7 +155,7 @@ keycodec::QueueValue QueueRegistry::ValueOf(const QueueRecord& record) const {
   keycodec::QueueValue value;
   value.queue = record.id;
   value.incarnation = record.current();
-  value.order = record.order;
+  value.order = record.order();
   value.lease_ms = number(s.lease_ms);
   if (const auto attempts = number(s.attempts)) value.attempts = static_cast<uint32_t>(*attempts);
   value.keep_ms = number(s.keep_ms);
@@ -168,6 +169,7 @@ keycodec::QueueValue QueueRegistry::ValueOf(const QueueRecord& record) const {
 
 // REQUIRES: mutex_ is held, or the cores do not run yet.
 void QueueRegistry::Publish(QueueRecord* record, const keycodec::QueueValue& value) {
+  record->ready_order.store(value.order, std::memory_order_relaxed);
   QueueSettings& s = record->settings;
   const auto store = [](std::atomic<int64_t>& field, int64_t number) {
     field.store(number, std::memory_order_relaxed);
@@ -195,6 +197,7 @@ Ticket QueueRegistry::Set(QueueRecord* record, const std::function<void(QueueOpt
   value.attempts = options.attempts;
   value.backoff = options.backoff;
   value.keep_ms = ms(options.keep);
+  value.order = options.order.value_or(keycodec::Order::kPriority);
   value.dead_keep_ms = ms(options.dead_keep);
   value.dead_max = options.dead_max;
   value.paused_until_ms = ms(options.paused_until);

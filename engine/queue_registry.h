@@ -69,9 +69,11 @@ struct QueueRecord {
 
   const std::string name;
   const QueueId id;
-  const keycodec::Order order = keycodec::Order::kPriority;
   const std::unique_ptr<QueueSlot[]> slots;  // one a core
   std::atomic<uint32_t> incarnation{1};
+  // Of jobs that are enqueued from now on; a job keeps the order in its own zone, so one that comes
+  // while the order changes does no harm.
+  std::atomic<keycodec::Order> ready_order{keycodec::Order::kPriority};
   std::atomic<bool> stored{false};
   QueueSettings settings;
   std::atomic<bool> has_spaces{false};  // a job with a space was seen in this run
@@ -79,6 +81,7 @@ struct QueueRecord {
   // Constant after Open.
   keycodec::CounterValue rest;
 
+  keycodec::Order order() const { return ready_order.load(std::memory_order_relaxed); }
   Incarnation current() const { return Incarnation(incarnation.load(std::memory_order_relaxed)); }
   // Summed over the slots; exact at a quiet moment.
   int64_t Total(keycodec::Counter counter, uint16_t cores) const;

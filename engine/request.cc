@@ -2,6 +2,8 @@
 
 #include <charconv>
 
+#include "engine/watch_request.h"
+
 namespace vestq {
 namespace {
 
@@ -54,6 +56,13 @@ Result<Receipt> Receipt::Parse(std::string_view text) {
   }
   receipt.id = JobId(id);
   return receipt;
+}
+
+bool MayWait(const Request& request) {
+  if (request.kind == RequestKind::kLease) return static_cast<const LeaseRequest&>(request).wait;
+  if (request.kind == RequestKind::kWaitFor)
+    return static_cast<const WaitForRequest&>(request).wait;
+  return request.kind == RequestKind::kEvents;
 }
 
 size_t VariableBytes(const JobRequest& job) {

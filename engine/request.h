@@ -3,8 +3,8 @@
 // A caller fills one in, hands it to `Core::Start` of the core whose thread it is on, and gets it
 // back through `done`, on the same thread, never from inside Start: with `error` set, or with its
 // outputs, once everything the answer rests on is as durable as the engine's mode promises. The
-// caller owns the object and keeps it alive and unchanged until `done` (LeaseRequest: Core::Abandon
-// ends a waiting one early). Names and sizes must have been checked against limits.h (Validate),
+// caller owns the object and keeps it alive and unchanged until `done` (Core::Abandon ends early
+// one that waits). Names and sizes must have been checked against limits.h (Validate),
 // times are resolved by the engine's clock.
 #pragma once
 
@@ -20,6 +20,7 @@
 #include "engine/base/limits.h"
 #include "engine/base/result.h"
 #include "engine/base/time.h"
+#include "keycodec/keys.h"
 
 namespace vestq {
 
@@ -49,6 +50,10 @@ enum class RequestKind : uint8_t {
   kSchedule,
   kGroup,         // engine/group_request.h
   kCompleteMany,  // only as a member of a group
+  kWaitFor,       // this and the next two: engine/watch_request.h
+  kEvents,
+  kQueueInfo,
+  kSpaceProbe,  // the engine's own: engine/space_probe.h
 };
 
 // What a worker holds: proves the claim `fence` of job `id`. Void once the lease is over (LEASE-2).
@@ -65,7 +70,7 @@ struct Receipt {
 struct Request;
 
 // One caller's order: requests of a stream are carried out in the order they were started (a
-// connection is a stream). A LEASE that waits holds up those behind it. Owned by the caller's
+// connection is a stream). One that waits holds up those behind it. Owned by the caller's
 // thread; outlives its requests.
 struct Stream {
   uint32_t running = 0;  // started, not yet carried out
@@ -122,7 +127,7 @@ struct EnqueueRequest : Request {
   Duration unique_window;
   bool unique_replace = false;  // a holder that is scheduled or ready takes payload, time, priority
   Duration expire;              // from its first vesting, before its first lease; 0: never
-  Duration keep;                // what is kept of it once it is done; 0: the queue's default
+  std::optional<Duration> keep;  // after its completion; none: the queue's default
   std::string type;
   std::vector<std::pair<std::string, std::string>> headers;
 
@@ -157,6 +162,8 @@ struct LeaseRequest : Request {
   Duration block;  // 0 with wait: for ever
   Duration lease;  // 0: the job's, else the queue's
   std::string worker;
+  bool one_space = false;  // only jobs of `space`
+  std::string space;
 
   std::vector<LeasedJob> jobs;
 
@@ -170,6 +177,7 @@ struct LeaseRequest : Request {
   bool abandoned = false;
   std::vector<CoreId> tried;
   std::vector<struct QueueRecord*> records;  // of `queues`
+  std::vector<struct SpaceProbe*> probes;    // with `one_space`, while it waits or has waited
 };
 
 // RENEW. Outputs: left.
@@ -232,12 +240,12 @@ struct OwnOptions {
   std::string unique_key;
   Duration unique_window;
   Duration expire;
-  Duration keep;
+  std::optional<Duration> keep;  // 0: nothing is kept
 };
 
 // JOB. Outputs: state (kGone: no such job) and the rest.
 struct JobRequest : Request {
-  JobRequest() : Request(RequestKind::kJob) {}
+  explicit JobRequest(RequestKind k = RequestKind::kJob) : Request(k) {}
   JobId id;
   bool want_payload = false;
 
@@ -272,6 +280,7 @@ struct QueueOptions {
   std::optional<uint32_t> attempts;    // 0: no limit; of jobs that are enqueued from now on
   std::optional<std::string> backoff;  // encoded (lease/backoff.h)
   std::optional<Duration> keep;
+  std::optional<keycodec::Order> order;  // only while the queue has no job
   std::optional<Duration> dead_keep;
   std::optional<uint64_t> dead_max;
   // Nothing of a paused queue is leased until then; MonoTime::Max(): until it is resumed.
@@ -279,6 +288,7 @@ struct QueueOptions {
 };
 
 // QUEUE SET, PAUSE and RESUME: makes the queue where there is none. Waiting LEASEs follow at once.
+// Errors: kBusy (another order while there are jobs), kFull (too many queues).
 struct QueueSetRequest : Request {
   QueueSetRequest() : Request(RequestKind::kQueueSet) {}
   std::string queue;
@@ -288,6 +298,9 @@ struct QueueSetRequest : Request {
   bool pause = false;
   bool resume = false;
 };
+
+// One that may wait for something that others do, so that its caller may have to abandon it.
+[[nodiscard]] bool MayWait(const Request& request);
 
 // Bytes of what may be long in it.
 [[nodiscard]] size_t VariableBytes(const JobRequest& job);

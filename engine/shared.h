@@ -9,6 +9,7 @@
 
 #include "engine/engine.h"
 #include "engine/engine_clock.h"
+#include "engine/event_hub.h"
 #include "engine/id_allocator.h"
 #include "engine/latency.h"
 #include "engine/queue_registry.h"
@@ -37,6 +38,7 @@ struct Message {
     kGroupFrozen,  // the sender is still: its state is the receiver's until kGroupThaw
     kGroupThaw,    // names no group
     kGroupEnd,     // to core 0: another group may go; names none
+    kAbandon,      // a request that waits here is to end; it may be gone by now
   };
   Kind kind;
   Request* request;
@@ -60,6 +62,7 @@ struct EngineShared {
   // rings[from * cores + to].
   std::vector<std::unique_ptr<MessageRing>> rings;
   std::vector<std::unique_ptr<Core>> core_list;
+  std::unique_ptr<EventHub> events;
   WriterThread* writer = nullptr;   // from four cores on; below, cores write themselves
   std::atomic<uint64_t> leased{0};  // over all cores, against max_leased
   LatencyHistogram lease_latency;

@@ -4,6 +4,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -45,12 +46,12 @@ struct JobHeader {
   Clock clock = Clock::kEngine;
   int64_t vests_ms = 0;
   uint32_t attempts_max = 0;
-  int64_t lease_ms = 0;    // 0: the queue's
-  std::string backoff;     // encoded by lease/backoff.h; empty: the queue's
-  std::string unique_key;  // at most limits::kUniqueKeyBytes; empty: none
-  int64_t unique_ms = 0;   // UNIQUE ... FOR, from the enqueue; 0: none
-  int64_t expire_ms = 0;   // EXPIRE, from the first vesting; 0: none
-  int64_t keep_ms = 0;     // KEEP, from the completion; 0: not given
+  int64_t lease_ms = 0;            // 0: the queue's
+  std::string backoff;             // encoded by lease/backoff.h; empty: the queue's
+  std::string unique_key;          // at most limits::kUniqueKeyBytes; empty: none
+  int64_t unique_ms = 0;           // UNIQUE ... FOR, from the enqueue; 0: none
+  int64_t expire_ms = 0;           // EXPIRE, from the first vesting; 0: none
+  std::optional<int64_t> keep_ms;  // KEEP, from the completion; none: the queue's
   std::string type;
   UserHeaders user_headers;
   bool operator==(const JobHeader&) const = default;

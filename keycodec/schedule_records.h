@@ -43,7 +43,7 @@ struct ScheduleValue {
   std::string unique_key;
   int64_t unique_ms = 0;
   int64_t expire_ms = 0;
-  int64_t keep_ms = 0;
+  std::optional<int64_t> keep_ms;  // none: the queue's
   std::string type;
   UserHeaders user_headers;
   bool operator==(const ScheduleValue&) const = default;

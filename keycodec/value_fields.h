@@ -124,7 +124,7 @@ void AppendOptions(const Options& options, std::string* out) {
   if (!options.unique_key.empty()) AppendTaggedBytes(kTagUniqueKey, options.unique_key, out);
   if (options.unique_ms != 0) AppendTaggedSpan(kTagUniqueWindow, options.unique_ms, out);
   if (options.expire_ms != 0) AppendTaggedSpan(kTagExpire, options.expire_ms, out);
-  if (options.keep_ms != 0) AppendTaggedSpan(kTagKeep, options.keep_ms, out);
+  if (options.keep_ms) AppendTaggedSpan(kTagKeep, *options.keep_ms, out);
   if (!options.type.empty()) AppendTaggedBytes(kTagType, options.type, out);
   if (!options.user_headers.empty()) AppendUserHeaders(kTagUserHeaders, options.user_headers, out);
 }
@@ -140,7 +140,7 @@ bool ReadOption(uint64_t tag, Reader* field, Options* options) {
       return true;
     case kTagUniqueWindow: options->unique_ms = ReadSetSpan(field, "unique window"); return true;
     case kTagExpire: options->expire_ms = ReadSetSpan(field, "expire"); return true;
-    case kTagKeep: options->keep_ms = ReadSetSpan(field, "keep"); return true;
+    case kTagKeep: options->keep_ms = ReadSpan(field, "keep"); return true;
     case kTagType: options->type = ReadSetBytes(field, "type"); return true;
     case kTagUserHeaders: ReadUserHeaders(field, &options->user_headers); return true;
     default: return false;

@@ -28,6 +28,7 @@ struct ClientRecord {
   std::atomic<int64_t> last_ms{0};
   std::atomic<const char*> last_command{"NULL"};  // a literal
   std::atomic<bool> blocked{false};               // in a waiting LEASE
+  std::atomic<bool> listening{false};             // to events
   std::atomic<uint8_t> resp{2};
   std::atomic<uint64_t> input_bytes{0};
   std::atomic<uint64_t> output_bytes{0};

@@ -23,8 +23,9 @@ enum CommandFlag : uint8_t {
   kCommandWrite = 2,
   kCommandBlocking = 4,  // may wait
   kCommandAdmin = 8,
-  kCommandGroup = 16,    // may stand between MULTI and EXEC
-  kCommandControl = 32,  // is carried out at once there
+  kCommandGroup = 16,      // may stand between MULTI and EXEC
+  kCommandControl = 32,    // is carried out at once there
+  kCommandListening = 64,  // also on a RESP2 connection that listens to events
 };
 
 struct CommandSpec {
@@ -85,6 +86,9 @@ void Queues(Session& session, Args args);
 void Queue(Session& session, Args args);
 // command_schedules.cc
 void Schedule(Session& session, Args args);
+// command_watch.cc
+void WaitFor(Session& session, Args args);
+void Events(Session& session, Args args);
 // command_connection.cc
 void Ping(Session& session, Args args);
 void Echo(Session& session, Args args);

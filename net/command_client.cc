@@ -39,7 +39,10 @@ std::string Describe(const ServerShared& shared, const ClientRecord& r, int64_t 
       " fd=" + std::to_string(r.fd) + " name=" + shared.clients.Get(r, &ClientRecord::name) +
       " age=" + std::to_string(std::max<int64_t>(wall_ms - r.connected_ms, 0) / 1000) +
       " idle=" + std::to_string(std::max<int64_t>(now_ms - r.last_ms.load(kRelaxed), 0) / 1000) +
-      " flags=" + (r.blocked.load(kRelaxed) ? "b" : "N") +
+      " flags=" +
+      (r.blocked.load(kRelaxed)     ? "b"
+       : r.listening.load(kRelaxed) ? "P"
+                                    : "N") +
       " db=0 sub=0 psub=0 ssub=0 multi=-1 core=" + std::to_string(r.core.value()) +
       " tot-net-in=" + std::to_string(r.input_bytes.load(kRelaxed)) +
       " tot-net-out=" + std::to_string(r.output_bytes.load(kRelaxed)) +

@@ -45,6 +45,12 @@ bool HelloOptions(Session& session, Args args, std::string_view* name) {
 
 void Ping(Session& session, Args args) {
   if (args.size() > 2) return session.Fail("ERR", WrongArity("PING"));
+  if (session.listening() && !session.resp3()) {  // as Redis in its subscribe mode
+    RespWriter w = session.writer();
+    w.Array(2);
+    w.Bulk("pong");
+    return w.Bulk(args.size() == 1 ? std::string_view() : args[1]);
+  }
   if (args.size() == 1) {
     session.writer().Simple("PONG");
   } else {
@@ -110,6 +116,7 @@ void Select(Session& session, Args args) {
 
 void Reset(Session& session, Args) {
   session.DropMulti();
+  session.StopListening();
   session.set_resp3(false);
   session.EndSilence();
   session.shared().clients.Set(&session.record(), &ClientRecord::name, "");

@@ -48,7 +48,7 @@ Error FillEnqueueMany(Args args, EnqueueManyRequest* r) {
 
 namespace lease_options {
 enum : size_t { kCount, kBlock, kFor, kWorker, kSpace };
-constexpr OptionSpec kSpecs[] = {{"COUNT"}, {"BLOCK"}, {"FOR"}, {"WORKER"}, {"SPACE", true, false}};
+constexpr OptionSpec kSpecs[] = {{"COUNT"}, {"BLOCK"}, {"FOR"}, {"WORKER"}, {"SPACE"}};
 }  // namespace lease_options
 
 Error LeaseOption(size_t option, std::string_view value, LeaseRequest* r) {
@@ -67,6 +67,11 @@ Error LeaseOption(size_t option, std::string_view value, LeaseRequest* r) {
     case kWorker:
       VESTQ_RETURN_IF_ERROR(words::CheckWorker(value));
       r->worker.assign(value);
+      break;
+    case kSpace:
+      VESTQ_RETURN_IF_ERROR(words::CheckSpace(value));
+      r->space.assign(value);
+      r->one_space = true;
       break;
     default: break;
   }

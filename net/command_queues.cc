@@ -10,10 +10,12 @@
 #include "net/command_words.h"
 #include "net/options.h"
 #include "net/reactor.h"
+#include "net/replies.h"
 #include "net/session.h"
 #include "net/words.h"
 
-namespace vestq::handlers {
+namespace vestq {
+namespace handlers {
 namespace {
 
 constexpr size_t kQueuesAPage = 1000;
@@ -34,6 +36,8 @@ void WriteOptions(const QueueOptions& o, MonoTime now, RespWriter w) {
   w.Bulk("backoff");
   w.Bulk(o.backoff ? BackoffToText(*o.backoff) : std::string(kBackoffDefaultText));
   span("keep", o.keep, Duration(0));
+  w.Bulk("order");
+  w.Bulk(o.order == keycodec::Order::kTime ? "time" : "priority");
   span("dead-keep", o.dead_keep, limits::kDeadKeepDefault);
   w.Bulk("dead-max");
   w.Int(static_cast<int64_t>(o.dead_max.value_or(limits::kDeadMaxDefault)));
@@ -42,9 +46,31 @@ void WriteOptions(const QueueOptions& o, MonoTime now, RespWriter w) {
   const bool paused = o.paused_until && *o.paused_until > now;
   w.Int(!paused ? 0 : *o.paused_until == MonoTime::Max() ? -1 : (*o.paused_until - now).ms());
 }
-constexpr size_t kOptionFields = 7;
+constexpr size_t kOptionFields = 8;
 
-void WriteInfo(const QueueCounts& c, const QueueOptions& options, MonoTime now, RespWriter w) {
+constexpr std::string_view kAgeNames[] = {"oldest-ready-urgent", "oldest-ready-normal",
+                                          "oldest-ready-low"};
+
+// Milliseconds since the oldest ready job stands there; null where there is none.
+void WriteAges(const QueueInfoRequest& info, RespWriter w) {
+  const auto age = [&](std::string_view name, const std::optional<MonoTime>& since) {
+    w.Bulk(name);
+    if (!since) return w.Null();
+    w.Int(std::max<int64_t>(0, (info.at - *since).ms()));
+  };
+  std::optional<MonoTime> oldest;
+  for (const auto& since : info.oldest) {
+    if (since) oldest = std::min(oldest.value_or(*since), *since);
+  }
+  age("oldest-ready", oldest);
+  for (size_t i = 0; i < QueueInfoRequest::kBands; ++i) age(kAgeNames[i], info.oldest[i]);
+  w.Bulk("oldest-ready-exact");
+  w.Int(info.whole ? 1 : 0);
+}
+constexpr size_t kAgeFields = 2 + QueueInfoRequest::kBands;
+
+void WriteInfo(const QueueInfoRequest& info, RespWriter w) {
+  const QueueCounts& c = info.counts;
   const std::pair<std::string_view, int64_t> fields[] = {
       {"ready", c.ready},
       {"scheduled", c.scheduled},
@@ -66,38 +92,34 @@ void WriteInfo(const QueueCounts& c, const QueueOptions& options, MonoTime now, 
       {"duplicates", c.duplicates},
       {"waiters", static_cast<int64_t>(c.waiters)},
   };
-  w.Map(1 + std::size(fields) + kOptionFields);
+  w.Map(1 + std::size(fields) + kAgeFields + kOptionFields);
   w.Bulk("queue");
   w.Bulk(c.name);
   for (const auto& [name, value] : fields) {
     w.Bulk(name);
     w.Int(value);
   }
-  WriteOptions(options, now, w);
+  WriteAges(info, w);
+  WriteOptions(info.options, info.at, w);
 }
 
-void QueueInfo(Session& session, Args args) {
-  if (args.size() != 3) return session.Fail("ERR", WrongArity("queue|info"));
-  if (const Error error = words::CheckQueue(args[2]); !error.ok()) return session.Fail(error);
-  QueueCounts counts;
-  QueueOptions options;
-  Engine* const engine = session.shared().engine;
-  if (!engine->Queue(args[2], &counts, &options)) {
-    return session.Fail("NOTFOUND", "there is no queue " + words::Quote(args[2]));
-  }
-  WriteInfo(counts, options, engine->clock()->Now(), session.writer());
+Error FillInfo(Args args, QueueInfoRequest* r) {
+  if (args.size() != 3) return Error(ErrorCode::kSyntax, WrongArity("queue|info"));
+  VESTQ_RETURN_IF_ERROR(words::CheckQueue(args[2]));
+  r->queue.assign(args[2]);
+  return Error::Ok();
 }
 
 namespace set_options {
-enum : size_t { kLease, kAttempts, kBackoff, kKeep, kDeadKeep, kDeadMax };
+enum : size_t { kLease, kAttempts, kBackoff, kKeep, kDeadKeep, kDeadMax, kOrder };
 constexpr OptionSpec kSpecs[] = {{"lease"},
                                  {"attempts"},
                                  {"backoff"},
                                  {"keep"},
                                  {"dead-keep"},
                                  {"dead-max"},
+                                 {"order"},
                                  // Of the contract; later.
-                                 {"order", true, false},
                                  {"claims", true, false},
                                  {"concurrency", true, false},
                                  {"space-concurrency", true, false},
@@ -111,6 +133,13 @@ constexpr OptionSpec kSpecs[] = {{"lease"},
                                  {"max-bytes", true, false},
                                  {"adaptive", true, false}};
 }  // namespace set_options
+
+Result<keycodec::Order> ParseOrder(std::string_view text) {
+  if (words::EqualsIgnoreCase(text, "priority")) return keycodec::Order::kPriority;
+  if (words::EqualsIgnoreCase(text, "time")) return keycodec::Order::kTime;
+  return Error(ErrorCode::kSyntax,
+               "order " + words::Quote(text) + ": priority or time is expected");
+}
 
 // `default` unsets. Each option appears once, so the other side of it is not set.
 Error SetOption(size_t option, std::string_view value, QueueSetRequest* r) {
@@ -145,6 +174,10 @@ Error SetOption(size_t option, std::string_view value, QueueSetRequest* r) {
     case kDeadMax:
       if (unset) return r->unset.dead_max = 0, Error::Ok();
       VESTQ_WORD(set.dead_max, words::ParseNumber("dead-max", value, 0, kDeadMaxMost), uint64_t);
+      break;
+    case kOrder:
+      if (unset) return r->unset.order = keycodec::Order::kPriority, Error::Ok();
+      VESTQ_WORD(set.order, ParseOrder(value), keycodec::Order);
       break;
     default: break;
   }
@@ -184,6 +217,13 @@ Error FillResume(Args args, QueueSetRequest* r) {
 }
 
 }  // namespace
+}  // namespace handlers
+
+void WriteQueueInfo(const QueueInfoRequest& request, RespWriter* writer) {
+  handlers::WriteInfo(request, *writer);
+}
+
+namespace handlers {
 
 // The cursor is the last name given, behind a colon: names are listed in byte order.
 void Queues(Session& session, Args args) {
@@ -218,7 +258,7 @@ void Queues(Session& session, Args args) {
 void Queue(Session& session, Args args) {
   const auto is = [&args](std::string_view sub) { return words::EqualsIgnoreCase(sub, args[1]); };
   if (is("DROP")) return session.Fail("ERR", "QUEUE DROP is not supported by this version");
-  if (is("INFO")) return QueueInfo(session, args);
+  if (is("INFO")) return SubmitFilled<QueueInfoRequest>(session, args, FillInfo);
   Error (*const fill)(Args, QueueSetRequest*) = is("SET")      ? FillSet
                                                 : is("PAUSE")  ? FillPause
                                                 : is("RESUME") ? FillResume
@@ -228,4 +268,5 @@ void Queue(Session& session, Args args) {
   SubmitFilled<QueueSetRequest>(session, args, fill);
 }
 
-}  // namespace vestq::handlers
+}  // namespace handlers
+}  // namespace vestq

@@ -48,7 +48,10 @@ Error ApplyTime(size_t option, std::string_view value, EnqueueRequest* r) {
     case kLease: VESTQ_WORD(r->lease, ParseLease("LEASE", value), Duration); break;
     case kFor: VESTQ_WORD(r->unique_window, ParseSpan("FOR", value), Duration); break;
     case kExpire: VESTQ_WORD(r->expire, ParseSpan("EXPIRE", value), Duration); break;
-    case kKeep: VESTQ_WORD(r->keep, ParseSpan("KEEP", value), Duration); break;
+    case kKeep:
+      VESTQ_WORD(r->keep, words::ParseDuration("KEEP", value, Duration(0), limits::kDelayMax),
+                 Duration);
+      break;
     default: break;
   }
   return Error::Ok();

@@ -273,7 +273,7 @@ Session* Reactor::FindSession(uint64_t client) {
 void Reactor::StopTurn() {
   const bool out_of_time = now_ms_ >= stop_at_ms_;
   for (Session* session : sessions_) {
-    session->AbandonLeases();  // also those whose turn to wait came only now
+    session->AbandonWaits();  // also those whose turn to wait came only now
     if (out_of_time) session->Abort();
   }
 }

@@ -98,7 +98,10 @@ size_t WriteOwn(const OwnOptions& own, RespWriter* w) {
   }
   span("unique-for", own.unique_window);
   span("expire", own.expire);
-  span("keep", own.keep);
+  if (own.keep) {
+    ++n;
+    if (w != nullptr) WriteSpan("keep", *own.keep, w);
+  }
   return n;
 }
 
@@ -189,11 +192,21 @@ void WriteGroup(const CompleteGroup& group, RespWriter* w) {
   for (uint8_t completed : group.completed) w->Int(completed);
 }
 
+// Of one that has waited in vain.
+void WriteNothing(const Slot& slot, RespWriter* w) {
+  if (slot.unblocked_error) return w->Error("UNBLOCKED", "client unblocked via CLIENT UNBLOCK");
+  w->NullArray();
+}
+
+void WriteWaitFor(const Slot& slot, const WaitForRequest& request, RespWriter* w) {
+  if (!request.ended) return WriteNothing(slot, w);
+  if (request.state != JobState::kGone) return WriteJob(request, false, w);
+  w->Map(1);
+  WriteText("state", JobStateName(request.state), w);
+}
+
 void WriteLease(const Slot& slot, const LeaseRequest& lease, RespWriter* w) {
-  if (lease.jobs.empty()) {
-    if (slot.unblocked_error) return w->Error("UNBLOCKED", "client unblocked via CLIENT UNBLOCK");
-    return w->NullArray();
-  }
+  if (lease.jobs.empty()) return WriteNothing(slot, w);
   w->Array(lease.jobs.size());
   for (const LeasedJob& job : lease.jobs) WriteLeasedJob(job, w);
 }
@@ -208,6 +221,8 @@ void WriteReply(const Slot& slot, RespWriter* w) {
   if (!request.error.ok()) return w->Error(request.error);
   if (request.kind == RequestKind::kLease)
     return WriteLease(slot, static_cast<const LeaseRequest&>(request), w);
+  if (request.kind == RequestKind::kWaitFor)
+    return WriteWaitFor(slot, static_cast<const WaitForRequest&>(request), w);
   WriteAnswer(request, w);
 }
 
@@ -219,6 +234,8 @@ void WriteAnswer(const Request& request, RespWriter* w) {
     case RequestKind::kSchedule:
       return WriteScheduleReply(static_cast<const ScheduleRequest&>(request), w);
     case RequestKind::kQueueSet: return w->Simple("OK");
+    case RequestKind::kQueueInfo:
+      return WriteQueueInfo(static_cast<const QueueInfoRequest&>(request), w);
     case RequestKind::kRenew: return w->Int(static_cast<const RenewRequest&>(request).left.ms());
     case RequestKind::kDataSet:
     case RequestKind::kDataDelete:
@@ -252,6 +269,9 @@ void WriteAnswer(const Request& request, RespWriter* w) {
     }
     case RequestKind::kLease:
     case RequestKind::kGroup:
+    case RequestKind::kEvents:
+    case RequestKind::kSpaceProbe:
+    case RequestKind::kWaitFor:
     case RequestKind::kJobsPart: break;
   }
   CHECK(false, "a request without a reply");
@@ -271,7 +291,7 @@ size_t ReplyBytes(const Slot& slot) {
   if (slot.request->kind == RequestKind::kGroup)
     return GroupReplyBytes(static_cast<const GroupRequest&>(*slot.request));
   if (const size_t bytes = HandlingBytes(*slot.request); bytes > 0) return bytes;
-  if (slot.request->kind == RequestKind::kJob) {
+  if (slot.request->kind == RequestKind::kJob || slot.request->kind == RequestKind::kWaitFor) {
     const auto* job = static_cast<const JobRequest*>(slot.request);
     return kJobBytes + VariableBytes(*job);
   }

@@ -29,7 +29,7 @@ void Reset(EnqueueRequest* r) {
   r->unique_window = Duration();
   r->unique_replace = false;
   r->expire = Duration();
-  r->keep = Duration();
+  r->keep.reset();
   Clear(&r->type);
   r->headers.clear();
   r->id = JobId();
@@ -44,6 +44,8 @@ void Reset(LeaseRequest* r) {
   r->wait = false;
   r->block = Duration();
   r->lease = Duration();
+  r->one_space = false;
+  Clear(&r->space);
   r->jobs.clear();
   r->started_ns = 0;
   r->reply_bytes = 0;
@@ -162,6 +164,8 @@ void RequestPool::Put(Request* request) {
     case RequestKind::kDataGet:
     case RequestKind::kDataRange:
     case RequestKind::kEnqueueMany:
+    case RequestKind::kWaitFor:
+    case RequestKind::kQueueInfo:
     case RequestKind::kWorkers:
     case RequestKind::kPeek:
     case RequestKind::kRedrive:
@@ -171,6 +175,8 @@ void RequestPool::Put(Request* request) {
       for (auto& member : group->members) Put(member.release());
       return;
     }
+    case RequestKind::kEvents:
+    case RequestKind::kSpaceProbe:
     case RequestKind::kJobsPart: break;
   }
   CHECK(false, "a request of a kind that the pool does not make");

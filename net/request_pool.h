@@ -3,6 +3,7 @@
 // reactor, used on its thread only. Keeps at most kKept of a kind and no string above kKeptBytes.
 #pragma once
 
+#include <concepts>
 #include <cstdint>
 #include <memory>
 #include <vector>
@@ -11,6 +12,7 @@
 #include "engine/handling_request.h"
 #include "engine/kv_request.h"
 #include "engine/request.h"
+#include "engine/watch_request.h"
 
 namespace vestq {
 
@@ -48,7 +50,8 @@ struct Slot {
 inline bool IsHeavy(const Request& request) {
   return request.kind == RequestKind::kLease || request.kind == RequestKind::kDataGet ||
          request.kind == RequestKind::kDataRange || request.kind == RequestKind::kPeek ||
-         request.kind == RequestKind::kJob || request.kind == RequestKind::kGroup;
+         request.kind == RequestKind::kJob || request.kind == RequestKind::kGroup ||
+         request.kind == RequestKind::kWaitFor;
 }
 
 class RequestPool {
@@ -65,7 +68,10 @@ class RequestPool {
   template <typename T>
   T* Take() {
     ++taken_;
-    if constexpr (requires { FreeOf(static_cast<T*>(nullptr)); }) {
+    // A request that is derived from one of those is another type.
+    if constexpr (requires {
+                    { FreeOf(static_cast<T*>(nullptr)) } -> std::same_as<Free<T>&>;
+                  }) {
       auto& free = FreeOf(static_cast<T*>(nullptr));
       if (free.empty()) return new T();
       T* request = free.back().release();

@@ -58,6 +58,8 @@ class RespWriter {
     }
   }
   void Set(size_t n) { Number(resp3_ ? '~' : '*', static_cast<int64_t>(n)); }
+  // Out of order with the replies; an array in RESP2.
+  void Push(size_t n) { Number(resp3_ ? '>' : '*', static_cast<int64_t>(n)); }
   // Copies a piece that is already a reply.
   void Raw(std::string_view reply) { out_->append(reply); }
 

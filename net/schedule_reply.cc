@@ -91,7 +91,7 @@ void AddFields(const ScheduleInfo& info, bool payload, Fields* f) {
   if (!s.unique_key.empty()) f->Text("unique", s.unique_key);
   if (s.unique_ms != 0) f->Number("unique-for", s.unique_ms);
   if (s.expire_ms != 0) f->Number("expire", s.expire_ms);
-  if (s.keep_ms != 0) f->Number("keep", s.keep_ms);
+  if (s.keep_ms) f->Number("keep", *s.keep_ms);
   if (!s.type.empty()) f->Text("type", s.type);
   if (!s.user_headers.empty()) f->Headers(s.user_headers);
   f->Number("size", static_cast<int64_t>(info.payload_bytes));

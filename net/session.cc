@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "engine/schedule_request.h"
+#include "engine/watch_request.h"
 #include "net/reactor.h"
 #include "net/replies.h"
 
@@ -35,7 +36,7 @@ Session::Session(Reactor* reactor, std::shared_ptr<ClientRecord> record)
 
 Session::~Session() {
   DropMulti();
-  CHECK(head_ == nullptr && state_ == State::kClosed, "SESSION-4");
+  CHECK(head_ == nullptr && state_ == State::kClosed && event_streams_ == 0, "SESSION-4");
 }
 
 ServerShared& Session::shared() { return reactor_->shared(); }
@@ -91,21 +92,23 @@ void Session::OnEnd(int error) {
   if (error != 0) return Abort();
   if (state_ == State::kLingering) return CloseNow();
   if (state_ != State::kOpen) return;
+  StopListening();
   // A client that has gone gets no job (and a half-closed one that waits cannot be told from it).
   if (blocking_ > 0) {
     core_->DropStream(&stream_);
     dropped_ = true;
-    AbandonLeases();
+    AbandonWaits();
   }
 }
 
 // --- Commands ---
 
-// A LEASE that has begun to wait: what is behind it stays bytes until it ends.
+// A request that has begun to wait: what is behind it stays bytes until it ends.
 bool Session::HeadWaits() const {
-  return blocking_ > 0 && head_->request != nullptr &&
-         head_->request->kind == RequestKind::kLease && !head_->done &&
-         static_cast<const LeaseRequest*>(head_->request)->waiting;
+  if (blocking_ == 0 || head_->request == nullptr || head_->done) return false;
+  if (head_->request->kind == RequestKind::kLease)
+    return static_cast<const LeaseRequest*>(head_->request)->waiting;
+  return MayWait(*head_->request);
 }
 
 bool Session::MayParse() {
@@ -188,6 +191,11 @@ bool Session::Dispatch(Args args) {
     Fail("ERR", std::string(spec->name) + " is not allowed between MULTI and EXEC");
     return true;
   }
+  if (events_ != nullptr && !resp3_ && !spec->is(kCommandListening)) {
+    Fail("ERR", "Can't execute '" + std::string(args[0].substr(0, 16)) +
+                    "': only EVENTS / PING / QUIT / RESET are allowed in this context");
+    return true;
+  }
   const size_t before = out_.size();
   spec->handler(*this, args);
   if (silent_ && !spec->is(kCommandJob)) out_.resize(before);
@@ -245,6 +253,7 @@ size_t Session::Charge(const Request& request) const {
     case RequestKind::kLease:
       return std::min(static_cast<const LeaseRequest&>(request).count * reactor_->job_bytes(),
                       limits::kLeaseReplyBytes);
+    case RequestKind::kWaitFor:
     case RequestKind::kJob: return reactor_->job_bytes();
     case RequestKind::kComplete: return static_cast<const CompleteRequest&>(request).result.size();
     case RequestKind::kRenew:
@@ -258,6 +267,9 @@ size_t Session::Charge(const Request& request) const {
     case RequestKind::kRedrive:
     case RequestKind::kJobsPart:
     case RequestKind::kGroup:  // ExecMulti knows it
+    case RequestKind::kQueueInfo:
+    case RequestKind::kEvents:
+    case RequestKind::kSpaceProbe:
     case RequestKind::kQueueSet: return 0;
     case RequestKind::kCompleteMany:
       return static_cast<const CompleteManyRequest&>(request).receipts.size() * sizeof(Receipt);
@@ -296,6 +308,15 @@ void Session::SetBlocking(int change) {
   record_->blocked.store(blocking_ > 0, std::memory_order_relaxed);
 }
 
+namespace {
+
+void NoLongerWaits(Request* request) {
+  if (request->kind == RequestKind::kLease) static_cast<LeaseRequest*>(request)->wait = false;
+  if (request->kind == RequestKind::kWaitFor) static_cast<WaitForRequest*>(request)->wait = false;
+}
+
+}  // namespace
+
 void Session::Submit(Request* request) {
   if (multi_ != nullptr) return QueueMember(request);
   Slot* slot = pool().TakeSlot();
@@ -304,11 +325,8 @@ void Session::Submit(Request* request) {
   charge_ += slot->charge;
   Append(slot);
   if (IsHeavy(*request)) ++heavy_;
-  if (request->kind == RequestKind::kLease) {
-    auto* lease = static_cast<LeaseRequest*>(request);
-    if (peer_ended_) lease->wait = false;
-    if (lease->wait) SetBlocking(+1);
-  }
+  if (peer_ended_) NoLongerWaits(request);
+  if (MayWait(*request)) SetBlocking(+1);
   request->done = Done;
   request->context = slot;
   request->stream = &stream_;
@@ -368,24 +386,18 @@ void Session::OnDone(Slot* slot, Request* request) {
   if (slot == head_) Drain();
 }
 
-void Session::AbandonLeases() {
+void Session::AbandonWaits() {
   for (Slot* slot = head_; slot != nullptr; slot = slot->next) {
-    if (slot->request == nullptr || slot->done || slot->request->kind != RequestKind::kLease)
-      continue;
-    auto* lease = static_cast<LeaseRequest*>(slot->request);
-    if (lease->wait) core_->Abandon(lease);
+    if (slot->request != nullptr && !slot->done && MayWait(*slot->request))
+      core_->Abandon(slot->request);
   }
 }
 
 void Session::Unblock(bool error) {
-  if (head_ == nullptr || head_->done || head_->request == nullptr ||
-      head_->request->kind != RequestKind::kLease) {
+  if (head_ == nullptr || head_->done || head_->request == nullptr || !MayWait(*head_->request))
     return;
-  }
-  auto* lease = static_cast<LeaseRequest*>(head_->request);
-  if (!lease->wait) return;
   head_->unblocked_error = error;
-  core_->Abandon(lease);
+  core_->Abandon(head_->request);
 }
 
 // --- Accounts ---

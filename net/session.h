@@ -58,10 +58,10 @@ class Session final : public PollConn {
   void Stop();
   // Closes at once; unfinished work ends as for a client that has gone.
   void Abort();
-  // Ends a waiting LEASE at the front, with null or an error.
+  // Ends a request that waits at the front, with null or an error.
   void Unblock(bool error);
-  // Ends all LEASEs that wait or would.
-  void AbandonLeases();
+  // Ends all requests that wait or would.
+  void AbandonWaits();
   size_t input_capacity() const { return in_.capacity(); }
   bool closing() const { return state_ != State::kOpen; }
   size_t place = 0;    // among the reactor's sessions
@@ -87,6 +87,11 @@ class Session final : public PollConn {
   void DropMulti();
   bool in_multi() const { return multi_ != nullptr; }
   void CloseAfterReplies();
+  // Sends the events of those queues (of all when there are none) from now on, in place of those it
+  // listened to before. Errors: kFull. REQUIRES: no command is under way.
+  Error Listen(std::vector<std::string> queues);
+  void StopListening();
+  bool listening() const { return events_ != nullptr; }
   bool resp3() const { return resp3_; }
   void set_resp3(bool on);
   void set_reply_mode(ReplyMode mode) {
@@ -111,6 +116,12 @@ class Session final : public PollConn {
     uint64_t end;  // place in the output stream where its reply ends
     Receipt receipt;
   };
+
+  // session_events.cc
+  struct EventStream;
+  void PumpEvents();
+  static void EventsDone(Request* request, void* context);
+  void WriteEvents(const EventStream& stream);
 
   std::string_view Input() const;
   void Consume(size_t bytes);
@@ -172,7 +183,7 @@ class Session final : public PollConn {
   Slot* tail_ = nullptr;
   size_t slots_ = 0;
   size_t charge_ = 0;
-  size_t blocking_ = 0;    // LEASEs under way that may wait
+  size_t blocking_ = 0;    // requests under way that may wait
   size_t heavy_ = 0;       // requests under way whose reply carries payloads
   Slot* group_ = nullptr;  // a COMPLETEMANY that is not wholly started
   // Between MULTI and EXEC.
@@ -183,8 +194,10 @@ class Session final : public PollConn {
     std::string broken;  // which command was refused
   };
   std::unique_ptr<Multi> multi_;
-  const char* command_ = "";  // being carried out
-  bool deferred_ = false;     // an error to be answered when all before it is
+  EventStream* events_ = nullptr;  // what it listens to
+  size_t event_streams_ = 0;       // that one, and those that are just ending
+  const char* command_ = "";       // being carried out
+  bool deferred_ = false;          // an error to be answered when all before it is
   bool deferred_close_ = false;
   bool deferred_silent_ = false;
   std::string deferred_code_;

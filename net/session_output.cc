@@ -37,10 +37,7 @@ void Session::Drain() {
     Answer(slot);
     if (slot->request != nullptr) {
       if (IsHeavy(*slot->request)) --heavy_;
-      if (slot->request->kind == RequestKind::kLease &&
-          static_cast<LeaseRequest*>(slot->request)->wait) {
-        SetBlocking(-1);
-      }
+      if (MayWait(*slot->request)) SetBlocking(-1);
       if (slot->request->kind == RequestKind::kGroup) ReleaseGroup(slot->charge);
       pool().Put(slot->request);
     }
@@ -54,8 +51,7 @@ void Session::Answer(Slot* slot) {
     ReactorStats::Add(reactor_->stats().closed_slow, 1);
     Abort();
   }
-  const bool waited = slot->request != nullptr && slot->request->kind == RequestKind::kLease &&
-                      static_cast<LeaseRequest*>(slot->request)->wait;
+  const bool waited = slot->request != nullptr && MayWait(*slot->request);
   if (state_ > State::kDraining || slot->silent || (peer_ended_ && waited)) {
     if (slot->request != nullptr) UndoLeases(slot->request);
     return;
@@ -76,7 +72,7 @@ void Session::MakeRoom(size_t bytes) {
 }
 
 void Session::NoteLeases(const Slot& slot) {
-  if (slot.request->kind == RequestKind::kJob) {
+  if (slot.request->kind == RequestKind::kJob || slot.request->kind == RequestKind::kWaitFor) {
     reactor_->SeeJobBytes(VariableBytes(*static_cast<const JobRequest*>(slot.request)));
     return;
   }
@@ -151,6 +147,7 @@ void Session::OnClosed() {
 
 void Session::CloseAfterReplies() {
   if (state_ == State::kOpen) state_ = State::kDraining;
+  StopListening();
   reactor_->MarkDirty(this);
 }
 
@@ -171,24 +168,26 @@ void Session::CloseNow() {
 void Session::Abort() {
   if (state_ >= State::kClosing) return;
   CloseNow();
+  StopListening();
   if (!dropped_) {
     dropped_ = true;
     core_->DropStream(&stream_);
   }
-  AbandonLeases();
+  AbandonWaits();
   group_ = nullptr;
   reactor_->MarkDirty(this);
 }
 
 void Session::Stop() {
   stopping_ = true;
-  AbandonLeases();
+  AbandonWaits();
   if (state_ == State::kLingering) CloseNow();
   CloseAfterReplies();
 }
 
 void Session::Service() {
   if (state_ == State::kOpen) Pump();
+  if (state_ == State::kOpen) PumpEvents();
   if (state_ <= State::kDraining) Flush();
   const bool idle = slots_ == 0 && Unsent() == 0;
   if (state_ == State::kOpen && peer_ended_ && idle && (starved_ || dropped_)) CloseNow();
@@ -201,7 +200,7 @@ void Session::Service() {
   }
   SettleReading();
   SettleAccounts();
-  if (state_ == State::kClosed && slots_ == 0) {
+  if (state_ == State::kClosed && slots_ == 0 && event_streams_ == 0) {
     reactor_->input_held -= accounted_in_;
     reactor_->Destroy(this);
   }

@@ -21,6 +21,8 @@ void AddEnqueue(CLI::App* app, Action* action);
 void AddWork(CLI::App* app, const std::vector<std::string>* command, Action* action);
 // job, cancel, promote, reschedule, revoke.
 void AddJobs(CLI::App* app, Action* action);
+// waitfor, tail.
+void AddWatch(CLI::App* app, Action* action);
 void AddPeek(CLI::App* app, Action* action);
 void AddRedrive(CLI::App* app, Action* action);
 void AddQueue(CLI::App* app, Action* action);

@@ -67,6 +67,7 @@ int main(int argc, char** argv) {
   vestq::AddWork(&app, &command, &action);
   vestq::AddPeek(&app, &action);
   vestq::AddJobs(&app, &action);
+  vestq::AddWatch(&app, &action);
   vestq::AddRedrive(&app, &action);
   vestq::AddQueue(&app, &action);
   vestq::AddSchedule(&app, &action);

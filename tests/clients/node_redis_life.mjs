@@ -30,6 +30,22 @@ for (const RESP of [2, 3]) {
                        /EXECABORT.*command 2 \(COMPLETE\): LEASELOST/);
   assert.equal(await client.get('node:result'), 'done');
   if (!(await client.info()).includes('redis_version:')) throw new Error('INFO');
+  // A wait for a job's end on a connection of its own.
+  const id = await client.sendCommand(['ENQUEUE', 'node-wait', 'x', 'KEEP', '1m']);
+  const ended = worker.sendCommand(['WAITFOR', id, 'BLOCK', '30s']);
+  const [job] = (await client.sendCommand(['LEASE', 'node-wait'])).map(fields);
+  await client.sendCommand(['COMPLETE', job.receipt, 'RESULT', '42']);
+  const done = fields(await ended);
+  if (done.state !== 'done' || done.result !== '42') throw new Error(JSON.stringify(done));
+  if (RESP === 3) {
+    // Pushes that it does not know do not disturb it: commands go on between them.
+    if (await worker.sendCommand(['EVENTS']) !== 'OK') throw new Error('EVENTS');
+    for (let i = 0; i < 50; ++i) {
+      const other = await worker.sendCommand(['ENQUEUE', 'node-events', `job ${i}`]);
+      const shown = fields(await worker.sendCommand(['JOB', other]));
+      if (shown.state !== 'ready') throw new Error(JSON.stringify(shown));
+    }
+  }
   await worker.close();
   await client.close();
 }

@@ -92,3 +92,36 @@ r.execute_command("ENQUEUE", "py", "wake up")
 worker.join(30)
 assert got and got[0][b"payload"] == b"wake up", got
 assert r.execute_command("COMPLETE", got[0][b"receipt"]) == b"OK"
+
+# WAITFOR holds its connection, as LEASE does.
+job_id = r.execute_command("ENQUEUE", "py", "x", "KEEP", "1m")
+ended = []
+waiter = threading.Thread(target=lambda: ended.append(r.execute_command("WAITFOR", job_id, "BLOCK", "30s")))
+waiter.start()
+job, = lease("py")
+assert r.execute_command("COMPLETE", job[b"receipt"], "RESULT", "42") == b"OK"
+waiter.join(30)
+done = dict(zip(ended[0][0::2], ended[0][1::2]))
+assert done[b"state"] == b"done" and done[b"result"] == b"42", done
+
+# EVENTS in RESP2: arrays without end, on a connection of their own.
+events = redis.Connection(port=port)
+events.connect()
+events.send_command("EVENTS", "py")
+assert events.read_response() == b"OK"
+job_id = r.execute_command("ENQUEUE", "py", "x")
+job, = lease("py", "WORKER", "w")
+assert r.execute_command("COMPLETE", job[b"receipt"]) == b"OK"
+for kind in (b"enqueued", b"leased", b"completed"):
+    word, name, fields = events.read_response()
+    fields = dict(zip(fields[0::2], fields[1::2]))
+    assert (word, name, fields[b"id"]) == (b"event", kind, job_id), (word, name, fields)
+events.send_command("JOB", job_id)
+try:
+    events.read_response()
+    raise AssertionError("JOB while listening in RESP2")
+except redis.ResponseError as error:
+    assert "only EVENTS" in str(error), error
+events.send_command("RESET")
+assert events.read_response() == b"RESET"
+events.disconnect()

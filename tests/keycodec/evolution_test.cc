@@ -79,7 +79,8 @@ TEST(JobHeaderTags, DamageIsCorruption) {
   for (const int tag : {6, 8, 10, 12, 14, 16}) {
     EXPECT_EQ(CodeOf(WithTags(Tags({tag, 0, 0}))), ErrorCode::kCorruption) << "nothing in " << tag;
   }
-  for (const int tag : {8, 10, 12, 16}) {
+  EXPECT_EQ(CodeOf(WithTags(Tags({12, 1, 0, 0}))), ErrorCode::kOk) << "KEEP 0 is said";
+  for (const int tag : {8, 10, 16}) {
     EXPECT_EQ(CodeOf(WithTags(Tags({tag, 1, 0, 0}))), ErrorCode::kCorruption) << "0 in " << tag;
   }
   EXPECT_EQ(CodeOf(WithTags(Tags({16, 3, 2, 0, 0, 0}))), ErrorCode::kCorruption) << "one header";

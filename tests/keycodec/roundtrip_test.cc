@@ -197,6 +197,18 @@ TEST(JobRecord, ThePayloadIsAViewIntoTheRecord) {
   EXPECT_EQ(record->payload.data() + record->payload.size(), bytes.data() + bytes.size());
 }
 
+// KEEP 0 is said, not left out: it stands against the queue's `keep`.
+TEST(RoundTrip, KeepOfNothingIsNotNoKeep) {
+  JobHeader header = Random(33).AnyJobHeader();
+  for (const std::optional<int64_t> keep_ms :
+       {std::optional<int64_t>(), std::optional<int64_t>(0), std::optional<int64_t>(1)}) {
+    header.keep_ms = keep_ms;
+    const Result<JobRecord> record = DecodeJobRecord(EncodedJob(header, "p"));
+    ASSERT_TRUE(record.ok()) << record.error().ToString();
+    EXPECT_EQ(record->header.keep_ms, keep_ms);
+  }
+}
+
 TEST(HotPath, AppendsBehindWhatIsThereAndAllocatesNothing) {
   Random r(32);
   ReadyKey ready = r.AnyReadyKey();
@@ -210,7 +222,8 @@ TEST(HotPath, AppendsBehindWhatIsThereAndAllocatesNothing) {
   header.lease_ms = 60'000;
   header.backoff = "0123";
   header.unique_key = "order-1";
-  header.unique_ms = header.expire_ms = header.keep_ms = 1000;
+  header.unique_ms = header.expire_ms = 1000;
+  header.keep_ms = 1000;
   header.type = "mail";
   header.user_headers = {{"trace", "7f"}};
   std::string out = "before";

@@ -27,6 +27,7 @@ std::string Value::ToString() const {
     case '_': return "(null)";
     case '*':
     case '~':
+    case '>':
     case '%': {
       std::string out = type == '%' ? "{" : "[";
       for (size_t i = 0; i < items.size(); ++i) {
@@ -157,6 +158,7 @@ Value Client::Read() {
     }
     case '*':
     case '~':
+    case '>':
     case '%': {
       if (rest == "-1") {
         value.type = '_';

@@ -21,6 +21,13 @@ Simulation::Simulation(const SimulationOptions& options)
   world.plant_answer_before_sync = options.plant_answer_before_sync;
   world_ = std::make_unique<World>(world);
   world_->Open();
+  if (random_.Chance(0.5)) {
+    QueueSetRequest order;
+    order.queue = "sync";
+    order.set.order = keycodec::Order::kTime;
+    world_->Run(&order);
+  }
+  Listen();
 }
 
 Simulation::~Simulation() {
@@ -76,6 +83,8 @@ void Simulation::StartSomething() {
     started = StartOnJob(pending.get(), Op::kJob);
   } else if (dice < 97) {
     started = StartCheckpoint(pending.get());
+  } else if (dice < 98) {
+    started = StartWaitFor(pending.get());
   } else {
     started = StartHandling(pending.get());
   }
@@ -124,6 +133,10 @@ void Simulation::StartLease(Pending* pending) {
   request->lease = Milliseconds(static_cast<int64_t>(200 + random_.Below(10'000)));
   request->worker = "w";
   request->wait = random_.Chance(0.5);
+  if (random_.Chance(0.25)) {
+    request->one_space = true;
+    request->space = random_.Pick(kSpaces);
+  }
   request->block = Milliseconds(static_cast<int64_t>(1 + random_.Below(5000)));
   pending->op = Op::kLease;
   pending->request = std::move(request);
@@ -217,6 +230,7 @@ bool Simulation::StartOnJob(Pending* pending, Op op) {
     case Op::kReschedule:
     case Op::kRedrive:
     case Op::kGroup:
+    case Op::kWaitFor:
     case Op::kCheckpoint: return false;
   }
   return true;
@@ -270,6 +284,7 @@ void Simulation::Answered(Pending* pending) {
     case Op::kReschedule: return AnsweredHandling(pending);
     case Op::kCheckpoint: return AnsweredCheckpoint(pending);
     case Op::kGroup: return AnsweredGroup(pending);
+    case Op::kWaitFor: return AnsweredWaitFor(*pending);
     default: return AnsweredSettle(pending);
   }
 }
@@ -277,6 +292,7 @@ void Simulation::Answered(Pending* pending) {
 void Simulation::AnsweredLease(Pending* pending) {
   const auto& request = static_cast<const LeaseRequest&>(*pending->request);
   if (!request.error.ok()) return Broken("LEASE failed: " + request.error.ToString());
+  CheckSpaces(request);
   for (const LeasedJob& job : request.jobs) Delivered(job, pending->asked_event);
 }
 
@@ -486,6 +502,7 @@ void Simulation::Reopen() {
   const Error error = world_->TryOpen();
   if (!error.ok()) return Broken("SIM-8: does not open after a crash: " + error.ToString());
   SettleGroups();
+  Listen();
 }
 
 // --- The run
@@ -504,6 +521,7 @@ std::string Simulation::Run() {
     } else {
       CrashSomehow();
     }
+    if (broken_.empty()) HearEvents();
     if (broken_.empty()) CollectAnswers();
     if (!world_->discipline_breach().empty()) Broken(world_->discipline_breach());
   }
@@ -551,6 +569,7 @@ void Simulation::Drain() {
 }
 
 void Simulation::CheckEnd() {
+  CheckWaits();
   for (const char* queue : kQueues) {
     const QueueCounts counts = world_->Counts(queue);
     if (counts.ready != 0 || counts.scheduled != 0 || counts.leased != 0 || counts.dead != 0 ||

@@ -15,6 +15,7 @@
 //   SIM-7  not before its time: a delayed job is not delivered early
 //   SIM-9, SIM-10  checkpoints and unique keys: simulation_extras.cc
 //   SIM-11 a group is carried out whole or not at all, across any crash: simulation_group.cc
+//   SIM-12 to SIM-14  WAITFOR, LEASE of one space, events: simulation_watch.cc
 //   SIM-8  at rest and after every crash the offline check finds nothing, and everything drains
 //
 // FAMILY-1 of engine/batch.h is checked for every batch that is written.
@@ -69,7 +70,8 @@ class Simulation {
     kReschedule,
     kCheckpoint,
     kRedrive,
-    kGroup
+    kGroup,
+    kWaitFor
   };
   static std::string OpName(Op op);
 
@@ -108,6 +110,14 @@ class Simulation {
   void CheckGroups();
 
   void Cut(Pending* pending);
+  // simulation_watch.cc
+  void Listen();
+  void HearEvents();
+  bool StartWaitFor(Pending* pending);
+  void AnsweredWaitFor(const Pending& pending);
+  void CheckSpaces(const LeaseRequest& request);
+  void CheckWaits();
+
   void Delivered(const LeasedJob& job, uint64_t asked_event);
   void CrashSomehow();
   void Reopen();
@@ -121,6 +131,7 @@ class Simulation {
   const SimulationOptions options_;
   SimRandom random_;
   std::unique_ptr<World> world_;
+  std::shared_ptr<class EventSubscription> subscription_;
   std::vector<std::unique_ptr<ModelJob>> jobs_;
   std::vector<std::unique_ptr<ModelGroup>> groups_;
   std::map<std::string, ModelJob*> by_payload_;

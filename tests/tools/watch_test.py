@@ -1,0 +1,63 @@
+#!/usr/bin/env python3
+"""`vestq waitfor` and `vestq tail`: what they print and how they end."""
+
+import json
+import signal
+
+import harness
+from harness import DaemonCase, to_map
+
+
+class Watch(DaemonCase):
+    def lease(self):
+        return to_map(self.client.call("LEASE", "q", "WORKER", "w")[0])["receipt"]
+
+    def start(self, *words):
+        return self.spawn(*words, "--server", self.server.address)
+
+    def test_waitfor_shows_the_end(self):
+        ident = self.client.call("ENQUEUE", "q", "x", "KEEP", "1m").decode()
+        waiter = self.start("waitfor", ident, "--json")
+        self.client.call("COMPLETE", self.lease(), "RESULT", "42")
+        shown = json.loads(harness.read_line(waiter.stdout))
+        self.assertEqual(waiter.wait(harness.DEADLINE), 0)
+        self.assertEqual((shown["id"], shown["state"], shown["result"]), (ident, "done", "42"))
+
+    def test_waitfor_of_dead_gone_and_unfinished_jobs(self):
+        ident = self.client.call("ENQUEUE", "q", "x").decode()
+        late = self.vestq("waitfor", ident, "--at-most", "20ms", status=1)
+        self.assertIn("has not ended within 20ms", late.stderr)
+        self.client.call("FAIL", self.lease(), "DEAD", "REASON", "no")
+        dead = self.vestq("waitfor", ident, status=1)
+        self.assertIn("is dead", dead.stderr)
+        self.assertIn("no", dead.stdout)
+        self.client.call("CANCEL", ident)
+        self.assertIn("gone", self.vestq("waitfor", ident).stdout)
+        self.assertIn("job id", self.vestq("waitfor", "x", status=1).stderr)
+        self.vestq("waitfor", status=2)
+
+    def test_tail_prints_events(self):
+        plain, as_json = self.start("tail"), self.start("tail", "q", "--json")
+        while self.client.call("CLIENT", "LIST").count(b" flags=P ") < 2:
+            self.assertIsNone(plain.poll())
+            self.assertIsNone(as_json.poll())
+        ident = self.client.call("ENQUEUE", "q", "x").decode()
+        self.client.call("ENQUEUE", "other", "x")
+        self.client.call("FAIL", self.lease(), "DEAD", "REASON", "two\nlines")
+        events = [json.loads(harness.read_line(as_json.stdout)) for _ in range(4)]
+        self.assertEqual([e["event"] for e in events], ["enqueued", "leased", "failed", "dead"])
+        self.assertEqual({e["id"] for e in events}, {ident})
+        self.assertEqual(events[2]["reason"], "two\nlines")
+        lines = [harness.read_line(plain.stdout) for _ in range(5)]
+        self.assertRegex(lines[0], r"^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z  enqueued +q  %s$" % ident)
+        self.assertTrue(any("failed" in x and "worker w  reason: two lines" in x for x in lines), lines)
+        self.assertTrue(any(" other " in x for x in lines), lines)
+        plain.send_signal(signal.SIGINT)
+        self.assertEqual(plain.wait(harness.DEADLINE), -signal.SIGINT)
+        self.server.end()
+        self.assertEqual(as_json.wait(harness.DEADLINE), 1)
+        self.assertIn(b"went away", as_json.stderr.read())
+
+
+if __name__ == "__main__":
+    harness.main()

@@ -1,0 +1,130 @@
+// `vestq waitfor` and `vestq tail`: the end of one job, and what happens to all of them.
+#include <spdlog/fmt/chrono.h>
+#include <spdlog/fmt/fmt.h>
+
+#include <CLI/CLI.hpp>
+#include <chrono>
+#include <cstdio>
+#include <memory>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "tools/call.h"
+#include "tools/commands.h"
+
+namespace vestq {
+namespace {
+
+struct WaitForOptions : CallOptions {
+  std::string id;
+  std::string at_most = "0";
+};
+
+int WaitFor(const WaitForOptions& o) {
+  return WithDaemon("waitfor", o, [&o](Client* client) {
+    const Result<ReplyPtr> reply = client->Call({"WAITFOR", o.id, "BLOCK", o.at_most});
+    if (!reply.ok()) return reply.error();
+    const redisReply* const state = FindInMap(**reply, "state");
+    if (state == nullptr)
+      return Error(ErrorCode::kBusy, "job " + o.id + " has not ended within " + o.at_most);
+    if (o.json) {
+      nlohmann::ordered_json out = {{"id", o.id}};
+      out.update(JsonOfMap(**reply));
+      PrintJson(out);
+    } else {
+      PrintMap(**reply);
+    }
+    if (ReplyText(*state) == "dead") return Error(ErrorCode::kBusy, "job " + o.id + " is dead");
+    return Error::Ok();
+  });
+}
+
+struct TailOptions : CallOptions {
+  std::vector<std::string> queues;
+};
+
+// "2030-01-31T08:00:00.123Z  failed       mail  4711  attempt 2  worker w1  reason: no".
+std::string Line(std::string_view event, const redisReply& map) {
+  const auto field = [&map](std::string_view name) {
+    const redisReply* const value = FindInMap(map, name);
+    return value == nullptr ? std::string() : ReplyText(*value);
+  };
+  if (event == "missed") return field("count") + " events were missed here";
+  const redisReply* const time = FindInMap(map, "time");
+  const int64_t ms = time == nullptr ? 0 : time->integer;
+  const std::chrono::sys_seconds seconds{std::chrono::seconds(ms / 1000)};
+  std::string line = fmt::format("{:%FT%T}.{:03}Z  {:<11}  {}  {}", seconds, ms % 1000, event,
+                                 field("queue"), field("id"));
+  if (const std::string attempt = field("attempt"); attempt != "0") line += "  attempt " + attempt;
+  if (const std::string worker = field("worker"); !worker.empty()) line += "  worker " + worker;
+  if (const std::string reason = field("reason"); !reason.empty()) line += "  reason: " + reason;
+  for (char& c : line) {
+    if (static_cast<unsigned char>(c) < 0x20 || c == 0x7f) c = ' ';  // one event is one line
+  }
+  return line;
+}
+
+int Tail(const TailOptions& o) {
+  return WithDaemon("tail", o, [&o](Client* client) {
+    std::vector<std::string_view> words = {"EVENTS"};
+    words.insert(words.end(), o.queues.begin(), o.queues.end());
+    if (const Result<ReplyPtr> begun = client->Call(words); !begun.ok()) return begun.error();
+    for (;;) {
+      const Result<ReplyPtr> reply = client->Next();
+      if (!reply.ok()) return reply.error();
+      const redisReply& event = **reply;
+      if (event.type != REDIS_REPLY_ARRAY || event.elements != 3)
+        return Error(ErrorCode::kSyntax, "the daemon sent what is no event: " + ReplyText(event));
+      const std::string name = ReplyText(*event.element[1]);
+      if (o.json) {
+        nlohmann::ordered_json out = {{"event", name}};
+        out.update(JsonOfMap(*event.element[2]));
+        PrintJson(out);
+      } else {
+        fmt::print("{}\n", Line(name, *event.element[2]));
+      }
+      if (const Error error = FlushOutput(); !error.ok()) return error;
+    }
+  });
+}
+
+}  // namespace
+
+void AddWatch(CLI::App* app, Action* action) {
+  auto wait = std::make_shared<WaitForOptions>();
+  CLI::App* const waitfor =
+      app->add_subcommand("waitfor", "Wait until a job is done, dead or gone, and show it");
+  waitfor->footer(
+      "Examples:\n"
+      "  vestq waitfor 4711 && echo done\n"
+      "  vestq waitfor 4711 --at-most 30s --json | jq -r .result\n"
+      "A job that is done is shown with its result if it is kept (enqueue --keep), else its state "
+      "is\n"
+      "gone, as that of one that was cancelled, expired or never there.\n"
+      "\nExit status: 0 it is done or gone; 1 it is dead, has not ended in time, or the server "
+      "cannot be\n"
+      "reached, stderr says which; 2 usage.");
+  waitfor->add_option("ID", wait->id, "The job's id, as `vestq enqueue` printed it")->required();
+  waitfor->add_option("--at-most", wait->at_most, "How long: 30s, 10m; 0: for ever")
+      ->capture_default_str();
+  AddCallOptions(waitfor, wait.get(), "Print one JSON object");
+  waitfor->callback([wait, action] { *action = [wait] { return WaitFor(*wait); }; });
+
+  auto listen = std::make_shared<TailOptions>();
+  CLI::App* const tail =
+      app->add_subcommand("tail", "Print what happens to jobs, as it happens, until it is stopped");
+  tail->footer(
+      "Examples:\n"
+      "  vestq tail\n"
+      "  vestq tail mail sms --json | jq -r 'select(.event == \"dead\") | .id'\n"
+      "One line an event: time, event, queue, id, attempt, worker, reason. When it is read too "
+      "slowly a\n"
+      "line says how many events were missed.\n"
+      "\nExit status: 1 the server cannot be reached or has stopped, stderr says why; 2 usage.");
+  tail->add_option("QUEUE", listen->queues, "Only of these queues");
+  AddCallOptions(tail, listen.get(), "Print each event as one JSON object");
+  tail->callback([listen, action] { *action = [listen] { return Tail(*listen); }; });
+}
+
+}  // namespace vestq
