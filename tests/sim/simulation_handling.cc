@@ -7,7 +7,7 @@
 namespace vestq {
 
 std::string Simulation::OpName(Op op) {
-  static constexpr std::array<const char*, 14> kNames = {
+  static constexpr std::array<const char*, 15> kNames = {
       "ENQUEUE", "LEASE",   "COMPLETE",   "FAIL",       "RELEASE", "RENEW", "CANCEL", "JOB",
       "REVOKE",  "PROMOTE", "RESCHEDULE", "CHECKPOINT", "REDRIVE", "GROUP", "WAITFOR"};
   return kNames[static_cast<size_t>(op)];
