@@ -243,7 +243,9 @@ bool Core::Impl::CompleteAnswers() {
     size_t kept = 0;
     for (size_t i = 0; i < awaiting_.size(); ++i) {
       Request* const request = awaiting_[i];
-      if (request->ticket <= answerable) {  // CORE-2
+      if (frozen_ && request->kind == RequestKind::kJobsPart) {
+        awaiting_[kept++] = request;  // the engine's own: its end touches what is held still
+      } else if (request->ticket <= answerable) {  // CORE-2
         answers_.push_back(request);
       } else if (failed) {
         SetFailure(request);
