@@ -6,6 +6,7 @@
 
 #include "engine/base/limits.h"
 #include "engine/check_lane.h"
+#include "engine/check_links.h"
 #include "engine/check_rows.h"
 #include "engine/store.h"
 
@@ -28,14 +29,19 @@ class StoreCheck {
     VESTQ_RETURN_IF_ERROR(CheckForeignLanes());
     uint64_t dead_rows = 0;
     uint64_t unique_holders = 0;
+    uint64_t parents = 0;
     for (uint32_t lane = 0; lane < bounds_.lanes; ++lane) {
       LaneCheck check(store_, bounds_, LaneId(static_cast<uint16_t>(lane)), &queues_, &report_);
       VESTQ_RETURN_IF_ERROR(check.Run());
       dead_rows += check.dead_rows();
       unique_holders += check.unique_holders();
+      parents += check.parents();
     }
     VESTQ_RETURN_IF_ERROR(CheckDeadLetters(dead_rows));
     VESTQ_RETURN_IF_ERROR(rows.Run());
+    LinkCheck links(store_, bounds_.lanes, &queues_, &report_);
+    VESTQ_RETURN_IF_ERROR(links.Run(parents));
+    unique_holders += links.unique_holders();
     // Each holder found its row, so equal numbers mean that no row names anybody else.
     if (rows.unique_live() != unique_holders) {
       report_.Add("UNIQUE-1", std::to_string(rows.unique_live()) +

@@ -20,6 +20,9 @@
 //   UNIQUE-1 the row of a unique key is live exactly while an unfinished job holds the key, and names it
 //   TIMER-2  a job that EXPIRE would end has a timer for that moment
 //   DEAD-1   a dead letter and the job row that names it exist together and agree
+//   AFTER-1  a waiting job waits for as many jobs as it has edges to, and for one at least
+//   AFTER-2  an edge of a child has its other side at the parent, or word of it is on its way
+//   AFTER-3  a job that has edges to children says so, is dead, or word of its end is on its way
 //   COUNT-1  a queue's counters, summed over the core slots, equal a full count
 //   ID-1     every id is below the stored bound, and of the lane it stands in; every lane exists
 //   LEASE-2  no fence is of an epoch that the store has not had yet
@@ -55,6 +58,8 @@ struct CheckReport {
   uint64_t scheduled = 0;
   uint64_t leased = 0;
   uint64_t dead = 0;
+  uint64_t waiting = 0;
+  uint64_t edges = 0;        // between waiting jobs and what they wait for
   uint64_t unique_keys = 0;  // held, by a job or by a window
   uint64_t timers = 0;
   uint64_t payload_bytes = 0;

@@ -351,6 +351,7 @@ void LaneCheck::Agree(const Entry& entry, const Job& job, const keycodec::JobRow
     return;
   }
   AgreeFlags(entry, job, row);
+  if ((entry.flags & keycodec::kFlagParent) != 0) AgreeParent(entry);
   if ((entry.flags & keycodec::kFlagUnique) != 0) AgreeUnique(entry, job);
   if ((entry.flags & keycodec::kFlagExpire) != 0) AgreeExpiry(entry, job, row);
   AgreePlace(entry, job, row);
@@ -358,7 +359,8 @@ void LaneCheck::Agree(const Entry& entry, const Job& job, const keycodec::JobRow
 
 void LaneCheck::AgreeFlags(const Entry& entry, const Job& job, const keycodec::JobRow* row) {
   // Those that a job gets on its way; the first lease ends EXPIRE.
-  constexpr uint32_t kOnItsWay = keycodec::kFlagJobRow | keycodec::kFlagCheckpoint;
+  constexpr uint32_t kOnItsWay =
+      keycodec::kFlagJobRow | keycodec::kFlagCheckpoint | keycodec::kFlagParent;
   uint32_t flags = entry.flags & ~kOnItsWay;
   const uint32_t of_header = job.header.flags & ~kOnItsWay;
   flags |= of_header & keycodec::kFlagExpire;
@@ -369,6 +371,18 @@ void LaneCheck::AgreeFlags(const Entry& entry, const Job& job, const keycodec::J
     report_->Add("JOB-4",
                  Name(entry.id) + (says_checkpoint ? " says it has a checkpoint, there is none"
                                                    : " has a checkpoint, its key does not say so"));
+}
+
+void LaneCheck::AgreeParent(const Entry& entry) {
+  std::string prefix;
+  keycodec::AppendParentEdgePrefix(lane_, JobId(entry.id), &prefix);
+  const auto it = store_->NewIterator(Family::kRows, prefix, keycodec::PrefixSuccessor(prefix));
+  it->Seek(prefix);
+  if (it->Valid()) {
+    ++parents_;
+  } else {
+    report_->Add("AFTER-3", Name(entry.id) + " says that others wait for it, and has no edge");
+  }
 }
 
 void LaneCheck::AgreeUnique(const Entry& entry, const Job& job) {
@@ -410,6 +424,8 @@ void LaneCheck::AgreePlace(const Entry& entry, const Job& job, const keycodec::J
       report_->Add("JOB-3", Name(entry.id) + " is scheduled for another time than its header says");
     return;
   }
+  if (row->place == keycodec::Place::kWaiting || row->place == keycodec::Place::kDone)
+    report_->Add("JOB-1", Name(entry.id) + " has a vesting key, and waits or is done by its job row");
   if (row->place != keycodec::Place::kVesting) return;
   // The row names the key that was put with it. A job that vested or was leased since has moved on
   // by itself.

@@ -53,6 +53,8 @@ class LaneCheck {
   uint64_t dead_rows() const { return dead_rows_; }
   // Jobs that hold a unique key, all of whose rows name them.
   uint64_t unique_holders() const { return unique_holders_; }
+  // Jobs in the vesting family that say that others wait for them, all of which have edges.
+  uint64_t parents() const { return parents_; }
 
  private:
   enum class State : uint8_t { kReady, kScheduled, kLeased };
@@ -84,6 +86,7 @@ class LaneCheck {
                const keycodec::JobRow* row);
   void Agree(const Entry& entry, const Job& job, const keycodec::JobRow* row);
   void AgreeFlags(const Entry& entry, const Job& job, const keycodec::JobRow* row);
+  void AgreeParent(const Entry& entry);
   void AgreeUnique(const Entry& entry, const Job& job);
   void AgreeExpiry(const Entry& entry, const Job& job, const keycodec::JobRow* row);
   void AgreePlace(const Entry& entry, const Job& job, const keycodec::JobRow* row);
@@ -106,6 +109,7 @@ class LaneCheck {
   bool first_round_ = true;  // counts and complains; later rounds only gather
   uint64_t dead_rows_ = 0;
   uint64_t unique_holders_ = 0;
+  uint64_t parents_ = 0;
 };
 
 }  // namespace vestq

@@ -160,6 +160,7 @@ bool Core::Impl::Turn() {
   ServeWatches();
   ServeEvents();
   SubmitTurn();
+  SendWords();
   TellOthers();
   FlushOutbox();
   CompleteAnswers();
@@ -289,6 +290,7 @@ void Core::Impl::FailEverything() {
   }
   while (RunLater()) {
   }
+  FailWords();
   for (const auto& [request, to] : std::exchange(forwarded_, {})) Executed(request);
   for (Request* request : executed_) SetFailure(request);
   SendExecuted();

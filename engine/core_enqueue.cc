@@ -32,9 +32,10 @@ void Core::Impl::Enqueue(EnqueueRequest* request) {
   CoreQueue* const queue = QueueHere(*found);
   shared_->queues->EnsureStored(*found);
   request->added = true;
+  request->subscriptions.reset();
   if (!request->unique_key.empty()) return EnqueueUnique(queue, request);
   request->error = AddJob(queue, LaneForJob(*request), request);
-  Executed(request);
+  EndEnqueue(request, request->subscriptions);
 }
 
 // The header of a job that is enqueued now. Errors: kRange (it would vest after the last time).
@@ -81,9 +82,10 @@ Result<keycodec::JobHeader> Core::Impl::MakeHeader(const QueueRecord& record,
   return header;
 }
 
-// A new job in that lane, with all that hangs on it. Errors: kRange, kFull (ids used up); then nothing
-// has changed.
+// A new job in that lane, with all that hangs on it. Errors: kRange, kFull (ids used up), kNotFound (a
+// parent that never was); then nothing has changed.
 Error Core::Impl::AddJob(CoreQueue* queue, LaneId lane, EnqueueRequest* request) {
+  if (!request->after.empty()) VESTQ_RETURN_IF_ERROR(CheckAfter(request));
   Result<keycodec::JobHeader> made = MakeHeader(*queue->record, *request);
   if (!made.ok()) return made.error();
   const JobId id = NewJobId(lane);
@@ -94,9 +96,13 @@ Error Core::Impl::AddJob(CoreQueue* queue, LaneId lane, EnqueueRequest* request)
   request->id = id;
   keycodec::JobHeader& header = *made;
   if ((header.flags & keycodec::kFlagUnique) != 0) HoldUniqueKey(header, id);
-  PutExpiry(lane, header, id);
   Count(queue, keycodec::Counter::kEnqueued, 1);
   Count(queue, keycodec::Counter::kBytes, static_cast<int64_t>(request->payload.size()));
+  if (!request->after.empty()) {
+    AddWaiting(queue, lane, id, header, request);
+    return Error::Ok();
+  }
+  PutExpiry(lane, header, id);
   const uint32_t flags = header.flags;
   PutJob(queue, lane, id, std::move(header), request->payload, {flags, 0});
   Emit(EventKind::kEnqueued, queue, id, 0);

@@ -36,6 +36,7 @@ class LookupTask;
 class RedriveTask;
 class PeekTask;
 struct JobsPart;
+class ChildTask;
 class RefillTask;
 class UniqueTask;
 class KvGetTask;
@@ -140,6 +141,32 @@ inline constexpr uint32_t kEndReads = keycodec::kFlagUnique | keycodec::kFlagKee
 inline constexpr uint32_t kDeathReads =
     keycodec::kFlagJobRow | keycodec::kFlagUnique | keycodec::kFlagExtra;
 
+// Word for a job that waits for others: these of them are complete, or gone.
+struct ChildWord {
+  std::vector<JobId> parents;
+  bool gone = false;
+  std::string why;
+  std::function<void(bool go_on)> then;
+};
+struct ChildWords {
+  std::vector<ChildWord> list;
+  bool reading = false;
+};
+
+// A child of `part` that wants to be told of the end of a job. Until the edge is there, an end that comes
+// between is noted here.
+struct Subscriber {
+  JobsPart* part = nullptr;
+  std::function<void(bool go_on)> then;
+  bool ended = false;
+  bool done = false;
+  std::string why;
+};
+struct Subscribers {
+  std::vector<Subscriber> list;
+  bool reading = false;
+};
+
 struct LaneState {
   LaneId id;
   DueScan due[2];           // by keycodec::Clock
@@ -241,6 +268,40 @@ class Core::Impl {
                 const keycodec::ReadyValue& value, std::shared_ptr<const std::string> record);
   void PutScheduled(CoreQueue* queue, LaneId lane, keycodec::Clock clock, int64_t time_ms, JobId id,
                     const keycodec::ScheduledValue& value);
+
+  // core_after.cc: the child's side of AFTER
+  bool Issued(JobId id) const;
+  Error CheckAfter(EnqueueRequest* request) const;
+  void AddWaiting(CoreQueue* queue, LaneId lane, JobId id, const keycodec::JobHeader& header,
+                  EnqueueRequest* request);
+  void PutWaiting(LaneId lane, JobId id, const keycodec::WaitingValue& value,
+                  keycodec::JobRow row);
+  void EndEnqueue(Request* request, const std::shared_ptr<Subscriptions>& subscriptions);
+  void TellChild(JobId child, ChildWord word);
+  void ReadChild(JobId child);
+  void TakeWords(JobId child, size_t count, const ChildTask& task);
+  void LetGo(const LookupTask& job);
+  void DieWaiting(const LookupTask& job, std::string why);
+
+  // core_links.cc: the parent's side, and the words between lanes
+  void Tell(LaneId to, keycodec::HandoverValue word, std::function<void()> then);
+  void SendWords();
+  void TakeWord(JobsPart* part);
+  void EndWord(JobsPart* part);
+  void Subscribe(JobId parent, JobsPart* part, std::function<void(bool go_on)> then);
+  void ReadParent(JobId parent);
+  void TakeSubscribers(JobId parent, const LookupTask* task);
+  void MarkParent(JobId parent, Lease* lease, const LookupTask* task);
+  void AnswerSubscribe(JobsPart* part);
+  void TellChildren(JobsPart* part, std::string from);
+  // The job is over: complete, or gone (`how`: "was cancelled"), in this turn's batch. Those that wait
+  // for it are told afterwards. `flags`: as its value has them; without kFlagParent nobody waits for it.
+  // Called by its owner for every end of an unfinished or dead job.
+  void EndParent(JobId id, uint32_t flags, bool done, std::string_view how);
+  static std::string_view EndedBy(keycodec::Counter counter);
+  void ReadOldWords(LaneId lane, std::string from);
+  void StallWord(JobsPart* part, std::function<void()> again);
+  void FailWords();
 
   // core_unique.cc
   void EnqueueUnique(CoreQueue* queue, EnqueueRequest* request);
@@ -479,7 +540,7 @@ class Core::Impl {
   void RedrivePart(JobsPart* part);
   void LookForRedrive(JobsPart* part, size_t i, WalkStep then);
   Error RedriveOne(JobsPart* part, size_t i, const RedriveTask& task);
-  Error RedriveFound(const JobsPart& part, int64_t vest_ms, const LookupTask* task);
+  Error RedriveFound(const JobsPart& part, int64_t vest_ms, const RedriveTask& found);
   Error HandOver(const JobsPart& part, LaneId lane, int64_t vest_ms, const LookupTask* task);
   void NotePart(JobsPart* part);
 
@@ -618,6 +679,13 @@ class Core::Impl {
   std::vector<EventsRequest*> event_readers_;
   // Words to other cores that nobody else keeps (engine/jobs_part.h), until they are back.
   std::map<Request*, std::unique_ptr<Request>> notes_;
+  // AFTER: words of this turn that leave behind its batch, what has come for jobs of this core, and words
+  // that wait for another try of a read.
+  std::vector<JobsPart*> told_;
+  uint64_t words_made_ = 0;
+  std::unordered_map<JobId, Subscribers> subscribers_;
+  std::unordered_map<JobId, ChildWords> child_words_;
+  std::map<JobsPart*, std::function<void()>> stalled_words_;
   std::vector<QueueRecord*> to_keep_;  // at a start: whose dead letters are still to be looked at
 
   // Schedules: those that a change is under way for, with the changes that wait for it; and those

@@ -73,7 +73,7 @@ void Core::Impl::CancelLeased(CancelRequest* request, Lease* lease, const Lookup
   Executed(request);
 }
 
-// Removes a job that is scheduled, ready or dead, with all that hangs on it, counted as `counter`.
+// Removes a job that is scheduled, ready, waiting or dead, with all that hangs on it, counted as `counter`.
 void Core::Impl::EraseFound(const LookupTask* task, keycodec::Counter counter) {
   const keycodec::JobHeader& header = task->record->header;
   CoreQueue* const queue = QueueById(header.zone.queue);
@@ -81,16 +81,24 @@ void Core::Impl::EraseFound(const LookupTask* task, keycodec::Counter counter) {
     DeleteRow(task->row->key);
     Count(queue, keycodec::Counter::kDead, -1);
   } else {
-    Unplace(task);
+    // The edges of one that waits go with the end of each parent.
+    const bool waits = task->state == JobState::kWaiting;
+    if (waits) {
+      DeleteRow(task->row->key);
+      Count(queue, keycodec::Counter::kWaiting, -1);
+    } else {
+      Unplace(task);
+    }
     if ((task->flags & keycodec::kFlagUnique) != 0)
       FreeUniqueKey(task->lane, header, task->id, false);
-    if ((task->flags & keycodec::kFlagExpire) != 0)
+    if (!waits && (task->flags & keycodec::kFlagExpire) != 0)
       DropExpiry(task->lane, header, task->row ? &*task->row : nullptr, task->id);
   }
   key_.clear();
   keycodec::AppendJobKey(task->lane, task->id, &key_);
   batch_.SingleDelete(Family::kJob, key_);
   if (task->row) DeleteRow(keycodec::JobRowKey(task->lane, task->id));
+  EndParent(task->id, task->flags, false, EndedBy(counter));
   Count(queue, counter, 1);
   EmitErased(queue, task->id, task->attempt, counter);
   Count(queue, keycodec::Counter::kBytes, -static_cast<int64_t>(task->record->payload.size()));
@@ -180,6 +188,8 @@ void Core::Impl::DescribeFound(JobRequest* request, const LookupTask* task) {
                          : shared_->clock->Wall() + request->vests_in;
   } else if (task->state == JobState::kReady) {
     request->vests = VestedAt(header, shared_->clock->Wall());
+  } else if (task->state == JobState::kWaiting) {
+    request->parents = task->waiting.pending;
   } else if (task->state == JobState::kDead) {
     request->reason = task->dead.reason;
     request->last_error = task->dead.last_error;

@@ -22,6 +22,15 @@ void Core::Impl::EnqueueMany(EnqueueManyRequest* request) {
   const auto count = static_cast<uint64_t>(request->payloads.size());
   CHECK(count >= 1 && count <= limits::kEnqueueManyMax, "the caller has checked the number");
   request->ids.clear();
+  request->job.subscriptions.reset();
+  if (const Error error = CheckAfter(&request->job); !error.ok()) return Refuse(request, error);
+  if (count * request->job.after.size() > limits::kAfterMax) {
+    return Refuse(request, Error(ErrorCode::kRange,
+                                 "AFTER: " + std::to_string(count) + " jobs that wait for " +
+                                     std::to_string(request->job.after.size()) +
+                                     " each are more than " + std::to_string(limits::kAfterMax) +
+                                     " edges"));
+  }
   const Result<QueueRecord*> found = RecordOf(request->job.queue);
   if (!found.ok()) return Refuse(request, found.error());
   shared_->queues->EnsureStored(*found);
@@ -45,7 +54,7 @@ void Core::Impl::EnqueueMany(EnqueueManyRequest* request) {
     }
     request->ids.push_back(request->job.id);
   }
-  Executed(request);
+  EndEnqueue(request, request->job.subscriptions);
 }
 
 // --- WORKERS ---

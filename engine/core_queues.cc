@@ -208,6 +208,7 @@ void Core::Impl::BeginRecovery(bool empty_store) {
       continue;
     }
     StartDiscovery(&lane, std::string());
+    ReadOldWords(lane.id, std::string());
   }
   // Until its zones are found any queue with ready jobs may have some here: other cores must ask.
   for (QueueRecord* record : shared_->queues->All()) {

@@ -171,7 +171,7 @@ Error Core::Impl::RedriveOne(JobsPart* part, size_t i, const RedriveTask& task) 
                                          std::to_string(job.id.value()));
     }
   }
-  const Error error = RedriveFound(*part, part->vest_ms[i], &job);
+  const Error error = RedriveFound(*part, part->vest_ms[i], task);
   if (error.ok()) ++part->redriven;
   return error;
 }
@@ -196,13 +196,22 @@ uint32_t FlagsAnew(const keycodec::JobHeader& header, const keycodec::JobRow& ro
 
 }  // namespace
 
-Error Core::Impl::RedriveFound(const JobsPart& part, int64_t vest_ms, const LookupTask* task) {
+Error Core::Impl::RedriveFound(const JobsPart& part, int64_t vest_ms, const RedriveTask& found) {
+  const LookupTask* const task = &found.job;
   keycodec::JobHeader header = task->record->header;
   const QueueRecord& to = *part.to_queue;
   const bool moves = part.to_queue != part.from_queue;
   if (moves && !header.zone.space.empty()) {
     // A space of the other queue has a lane of its own; a job keeps its id only in its own lane.
     const LaneId lane = keycodec::LaneOfSpace(to.name, header.zone.space, shared_->lanes);
+    if (lane != task->lane && (found.parents > 0 || (task->flags & keycodec::kFlagParent) != 0)) {
+      // Edges name it by its id, which would be another.
+      if (!part.explain) return Error::Ok();
+      return Error(ErrorCode::kBusy, "job " + std::to_string(task->id.value()) +
+                                         (found.parents > 0 ? " waits for others"
+                                                            : " has others that wait for it") +
+                                         ", and would need another id in '" + to.name + "'");
+    }
     if (lane != task->lane) return HandOver(part, lane, vest_ms, task);
   }
   CoreQueue* const from = QueueById(header.zone.queue);
@@ -224,7 +233,19 @@ Error Core::Impl::RedriveFound(const JobsPart& part, int64_t vest_ms, const Look
   row.attempt = 0;
   row.last_error = task->dead.last_error;
   if ((header.flags & keycodec::kFlagUnique) != 0) HoldUniqueKey(header, task->id);
-  const uint32_t flags = FlagsAnew(header, row);
+  const uint32_t flags = FlagsAnew(header, row) | (task->flags & keycodec::kFlagParent);
+  if (found.parents > 0) {  // not all parents have ended: it waits for the others
+    keycodec::WaitingValue value;
+    value.flags = flags;
+    value.zone = header.zone;
+    value.lane = task->lane;
+    value.priority = row.priority;
+    value.enqueued_ms = header.enqueued_ms;
+    value.vests_ms = vest_ms;
+    value.pending = found.parents;
+    PutWaiting(task->lane, task->id, value, std::move(row));
+    return Error::Ok();
+  }
   PlaceJob(task->lane, task->id, header, flags, std::move(row), keycodec::Clock::kEngine, vest_ms);
   TouchJob(task->id);
   Emit(EventKind::kRedriven, from, task->id, 0);

@@ -161,6 +161,8 @@ void Core::Impl::EraseJob(Lease* lease, CoreQueue* queue, keycodec::Counter coun
     DeleteRow(keycodec::JobRowKey(lease->lane, lease->id));
   Count(queue, counter, 1);
   Count(queue, keycodec::Counter::kBytes, -static_cast<int64_t>(lease->payload_bytes));
+  if ((lease->flags & keycodec::kFlagParent) != 0 || !subscribers_.empty())
+    EndParent(lease->id, lease->flags, counter == keycodec::Counter::kCompleted, EndedBy(counter));
   EraseLeased(lease, queue);
 }
 

@@ -31,7 +31,7 @@ void Core::Impl::EnqueueUnique(CoreQueue* queue, EnqueueRequest* request) {
   FindHolder(queue, request, [this, queue, request](const UniqueTask* task) {
     if (!task->error.ok()) return Refuse(request, task->error);
     AddUnique(queue, request, task);
-    Executed(request);
+    EndEnqueue(request, request->subscriptions);
   });
 }
 
@@ -118,7 +118,7 @@ void Core::Impl::ReplaceJob(CoreQueue* queue, EnqueueRequest* request, const Uni
   PutExpiry(task.lane, header, holder.id);
   TouchJob(holder.id);
   request->holder_state = header.vests_ms == 0 ? JobState::kReady : JobState::kScheduled;
-  uint32_t flags = header.flags;
+  uint32_t flags = header.flags | (holder.flags & keycodec::kFlagParent);
   if (holder.row) {  // the last error and the checkpoint stay
     keycodec::JobRow row = *holder.row;
     row.key.clear();

@@ -44,13 +44,13 @@ struct WorkersRequest : Request {
 };
 
 // PEEK: a page of a queue's jobs in one state. Outputs: cursor, jobs. Every job that stays where it is
-// comes once over the pages: in the order of its keys (ready, scheduled, dead), or of the lease tables
+// comes once over the pages: in the order of its keys (ready, scheduled, waiting, dead), or of the lease tables
 // (leased), see net/PROTOCOL.md. A page may be empty with a cursor: there was nothing within what one
 // call looks at. Errors: kNotFound (no such queue), kSyntax (the cursor).
 struct PeekRequest : Request {
   PeekRequest() : Request(RequestKind::kPeek) {}
   std::string queue;
-  JobState state = JobState::kReady;  // not kGone, kWaiting
+  JobState state = JobState::kReady;  // not kGone
   bool one_space = false;
   std::string space;
   uint32_t count = 10;        // 1 .. limits::kPeekCountMax

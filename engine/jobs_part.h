@@ -6,9 +6,11 @@
 #include <functional>
 #include <memory>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "engine/request.h"
+#include "keycodec/records.h"
 
 namespace vestq {
 
@@ -29,6 +31,7 @@ struct JobsPart : Request {
     kDrop,  // dead letters whose time is over
     kKeep,  // a queue has dead letters that its keeper must look at: `from_queue`
     kNote,  // a job has been put into SCHEDULED of `note_lane`: look there
+    kHandover,  // word about edges between jobs: `word`, whose row is `word_key` (core_links.cc)
   };
   Work work = Work::kDescribe;
   CoreId owner;
@@ -53,6 +56,13 @@ struct JobsPart : Request {
   // kNote.
   LaneId note_lane;
   int64_t note_ms = 0;
+
+  // kHandover.
+  keycodec::HandoverValue word;
+  std::string word_key;
+  // kSubscribe: what its owner has found; of those that are gone also why.
+  std::vector<JobId> complete;
+  std::vector<std::pair<JobId, std::string>> gone;
 };
 
 }  // namespace vestq

@@ -60,6 +60,27 @@ Error LookupTask::FindDead(const Store& store, const std::string& key) {
   dead = std::move(*decoded);
   attempt = dead.attempt;
   priority = dead.priority;
+  // A dead letter has no flags: its edges say themselves that others wait for it.
+  std::string edges;
+  keycodec::AppendParentEdgePrefix(lane, id, &edges);
+  const auto it = store.NewIterator(Family::kRows, edges, keycodec::PrefixSuccessor(edges));
+  it->Seek(edges);
+  if (it->Valid()) flags = keycodec::kFlagParent;
+  return it->error();
+}
+
+Error LookupTask::FindWaiting(const Store& store, const std::string& key) {
+  std::string value;
+  bool found = false;
+  VESTQ_RETURN_IF_ERROR(GetIfThere(store, Family::kRows, key, &value, &found));
+  if (!found) return Error::Ok();
+  Result<keycodec::WaitingValue> decoded = keycodec::DecodeWaitingValue(value);
+  if (!decoded.ok()) return decoded.error();
+  state = JobState::kWaiting;
+  waiting = std::move(*decoded);
+  flags = waiting.flags;
+  attempt = row->attempt;
+  priority = waiting.priority;
   return Error::Ok();
 }
 
@@ -107,6 +128,7 @@ Error LookupTask::Run(const Store& store) {
   std::string scheduled_key;
   if (row) {
     if (row->place == keycodec::Place::kDead) return FindDead(store, row->key);
+    if (row->place == keycodec::Place::kWaiting) return FindWaiting(store, row->key);
     // Finished between the two reads: its owner knows, and looks again.
     if (row->place != keycodec::Place::kVesting) return Error::Ok();
     ready.priority = row->priority;

@@ -27,17 +27,19 @@ class LookupTask : public ReadTask {
   JobState state = JobState::kGone;
   keycodec::ScheduledKey scheduled;  // kScheduled
   keycodec::ReadyRank rank;          // kReady
-  uint32_t flags = 0;
+  uint32_t flags = 0;  // kDead: kFlagParent alone
   uint32_t attempt = 0;
   uint32_t priority = 0;
   keycodec::DeadValue dead;  // kDead
   keycodec::DoneValue done;  // kDone
+  keycodec::WaitingValue waiting;  // kWaiting
 
  private:
   Error FindScheduled(const Store& store, const std::string& key);
   Error FindReady(const Store& store, const keycodec::ReadyRank& where);
   Error FindDead(const Store& store, const std::string& key);
   Error FindDone(const Store& store, const std::string& key);
+  Error FindWaiting(const Store& store, const std::string& key);
 };
 
 }  // namespace vestq

@@ -13,7 +13,7 @@
 namespace vestq {
 
 struct PeekCursor {
-  std::string key;  // ready, scheduled, dead: the first key that counts
+  std::string key;  // ready, scheduled, waiting, dead: the first key that counts
   // leased: a place in the lease table of a core, in one run of the store.
   uint32_t epoch = 0;
   uint16_t core = 0;

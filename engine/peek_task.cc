@@ -43,6 +43,14 @@ Result<std::optional<JobId>> PeekTask::Match(std::string_view key, std::string_v
     if (one_space && kept->zone.space != zone.space) return none;
     return std::optional(done->id);
   }
+  if (state == JobState::kWaiting) {
+    const Result<keycodec::WaitingRowKey> waiting = keycodec::DecodeWaitingKey(key);
+    if (!waiting.ok()) return waiting.error();
+    const Result<keycodec::WaitingValue> held = keycodec::DecodeWaitingValue(value);
+    if (!held.ok()) return held.error();
+    if (one_space && held->zone.space != zone.space) return none;
+    return std::optional(waiting->id);
+  }
   const Result<keycodec::DeadRowKey> dead = keycodec::DecodeDeadKey(key);
   if (!dead.ok()) return dead.error();
   if (one_space) {
@@ -76,9 +84,11 @@ Error PeekTask::Scan(const Store& store, Family family, const std::string& lower
 
 Error PeekTask::Run(const Store& store) {
   bool stop = false;
-  if (state == JobState::kDead || state == JobState::kDone) {
-    const std::string prefix = RowsPrefix(
-        state == JobState::kDead ? keycodec::QueueRows::kDead : keycodec::QueueRows::kDone, zone);
+  if (state != JobState::kReady && state != JobState::kScheduled) {
+    const keycodec::QueueRows rows = state == JobState::kDead   ? keycodec::QueueRows::kDead
+                                     : state == JobState::kDone ? keycodec::QueueRows::kDone
+                                                                : keycodec::QueueRows::kWaiting;
+    const std::string prefix = RowsPrefix(rows, zone);
     return Scan(store, Family::kRows, prefix, keycodec::PrefixSuccessor(prefix), &stop);
   }
   for (uint16_t i = 0; i < lanes && !stop; ++i) {

@@ -22,7 +22,7 @@ class PeekTask : public ReadTask {
  public:
   Error Run(const Store& store) override;
 
-  // What is looked for: ready, scheduled, dead or done jobs of one life of a queue.
+  // What is looked for: ready, scheduled, waiting, dead or done jobs of one life of a queue.
   JobState state = JobState::kReady;
   keycodec::Zone zone;  // the space counts only with `one_space`
   bool one_space = false;

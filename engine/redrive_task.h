@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <optional>
 
+#include "engine/link_task.h"
 #include "engine/lookup_task.h"
 #include "engine/read_pool.h"
 #include "engine/unique_task.h"
@@ -18,7 +19,9 @@ class RedriveTask : public ReadTask {
 
   Error Run(const Store& store) override {
     VESTQ_RETURN_IF_ERROR(job.Run(store));
-    if (!keeps_key_ || job.state != JobState::kDead) return Error::Ok();
+    if (job.state != JobState::kDead) return Error::Ok();
+    VESTQ_RETURN_IF_ERROR(CountEdges(store, job.lane, job.id, &parents));
+    if (!keeps_key_) return Error::Ok();
     const keycodec::JobHeader& header = job.record->header;
     if ((header.flags & keycodec::kFlagUnique) == 0) return Error::Ok();
     unique.emplace(job.lane,
@@ -27,6 +30,7 @@ class RedriveTask : public ReadTask {
   }
 
   LookupTask job;
+  uint32_t parents = 0;              // that it would wait for again: those that have not ended
   std::optional<UniqueTask> unique;  // of a dead job that has a key
   uint64_t jobs_mark = 0;            // the owner's, in its logs of changed jobs and rows
   uint64_t rows_mark = 0;

@@ -9,6 +9,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <optional>
 #include <string>
@@ -106,7 +107,14 @@ struct Request {
 enum class JobState : uint8_t { kGone, kScheduled, kReady, kLeased, kDead, kWaiting, kDone };
 [[nodiscard]] std::string_view JobStateName(JobState state);  // "scheduled", ...
 
-// ENQUEUE. Outputs: id; with a unique key also added and holder_state.
+// What is still to be told to others about a request's jobs (engine/core_after.cc).
+struct Subscriptions {
+  size_t left = 0;
+  std::function<void()> then;  // when nothing is
+};
+
+// ENQUEUE. Outputs: id; with a unique key also added and holder_state. Errors: kNotFound (`after` names
+// a job that was never enqueued).
 struct EnqueueRequest : Request {
   EnqueueRequest() : Request(RequestKind::kEnqueue) {}
   std::string queue;
@@ -130,10 +138,16 @@ struct EnqueueRequest : Request {
   std::optional<Duration> keep;  // after its completion; none: the queue's default
   std::string type;
   std::vector<std::pair<std::string, std::string>> headers;
+  // It waits until these are complete, 0 .. limits::kAfterMax of them; one that is named twice counts
+  // once. `delay` and `at` count from the enqueue: it vests at the later of both.
+  std::vector<JobId> after;
 
   JobId id;           // of the new job, or of the one that holds the unique key
   bool added = true;  // false: the unique key is held by `id`
   JobState holder_state = JobState::kGone;  // of that one; kGone: only its window holds the key
+
+  // The engine's.
+  std::shared_ptr<Subscriptions> subscriptions;  // of what it waits for; null: of nothing
 };
 
 struct LeasedJob {
@@ -258,6 +272,7 @@ struct JobRequest : Request {
   WallTime enqueued;
   Duration vests_in;    // kScheduled
   WallTime vests;       // kScheduled; kReady: when it vested first
+  uint32_t parents = 0;  // kWaiting: those that are not complete
   Duration lease_left;  // kLeased
   WallTime deadline;    // kLeased
   std::string worker;   // kLeased

@@ -65,8 +65,8 @@ Result<HandoverValue> DecodeHandoverValue(std::string_view bytes) {
   Reader reader("hand-over", bytes);
   HandoverValue out;
   ReadVersion(&reader);
-  out.kind = reader.Enum(
-      "kind", {HandoverKind::kSubscribe, HandoverKind::kParentDone, HandoverKind::kParentGone});
+  out.kind = reader.Enum("kind", {HandoverKind::kSubscribe, HandoverKind::kParentDone,
+                                  HandoverKind::kParentGone, HandoverKind::kAnswer});
   out.from = ReadId(&reader);
   const uint64_t count = reader.Varint("jobs", UINT64_MAX);
   if (count > reader.left() / kIdBytes) reader.Fail("jobs", "ends early");

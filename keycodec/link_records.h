@@ -32,11 +32,13 @@ struct EdgeValue {
   bool operator==(const EdgeValue&) const = default;
 };
 
-// What a hand-over tells the lane it is for. Persisted; never renumber.
+// What a hand-over tells the lane it is for. kParentDone and kParentGone without any `jobs` are for the
+// parent's own lane: its children, all of its edges, are still to be told. Persisted; never renumber.
 enum class HandoverKind : uint8_t {
   kSubscribe = 1,   // `from` is a child that waits for `jobs`
   kParentDone = 2,  // `from` is a parent that is complete, `jobs` the children that wait for it
   kParentGone = 3,  // the same, of one that will never be complete; `text` is the reason
+  kAnswer = 4,      // `from` is a child, `jobs` are parents of it that are complete
 };
 struct HandoverValue {
   HandoverKind kind = HandoverKind::kSubscribe;

@@ -374,6 +374,7 @@ TEST(Golden, PersistedNumbersKeepTheirValues) {
   EXPECT_EQ(static_cast<int>(HandoverKind::kSubscribe), 1);
   EXPECT_EQ(static_cast<int>(HandoverKind::kParentDone), 2);
   EXPECT_EQ(static_cast<int>(HandoverKind::kParentGone), 3);
+  EXPECT_EQ(static_cast<int>(HandoverKind::kAnswer), 4);
   EXPECT_EQ(static_cast<int>(ScheduleKind::kCron), 1);
   EXPECT_EQ(static_cast<int>(ScheduleKind::kEvery), 2);
   EXPECT_EQ(static_cast<int>(Missed::kOnce), 1);

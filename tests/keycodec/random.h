@@ -137,7 +137,7 @@ class Random {
   UniqueValue AnyUniqueValue() { return {Id(), SomeTime(), OneIn(2)}; }
   TimerValue AnyTimerValue() { return {Text(60)}; }
   HandoverValue AnyHandoverValue() {
-    HandoverValue out{static_cast<HandoverKind>(1 + Below(3)), Id(), {}, Text(100)};
+    HandoverValue out{static_cast<HandoverKind>(1 + Below(4)), Id(), {}, Text(100)};
     for (uint64_t n = Below(OneIn(20) ? 200 : 4); n > 0; --n) out.jobs.push_back(Id());
     return out;
   }
