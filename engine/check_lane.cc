@@ -425,7 +425,8 @@ void LaneCheck::AgreePlace(const Entry& entry, const Job& job, const keycodec::J
     return;
   }
   if (row->place == keycodec::Place::kWaiting || row->place == keycodec::Place::kDone)
-    report_->Add("JOB-1", Name(entry.id) + " has a vesting key, and waits or is done by its job row");
+    report_->Add("JOB-1",
+                 Name(entry.id) + " has a vesting key, and waits or is done by its job row");
   if (row->place != keycodec::Place::kVesting) return;
   // The row names the key that was put with it. A job that vested or was leased since has moved on
   // by itself.

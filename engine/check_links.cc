@@ -76,12 +76,12 @@ void LinkCheck::AgreeRecord(JobId id, const keycodec::WaitingValue& waiting) {
     report_->Add("JOB-3", Name(id) + ": its waiting row does not agree with its header");
   if ((waiting.flags & keycodec::kFlagUnique) == 0) return;
   std::string bytes;
-  const bool there = Has(
-      keycodec::UniqueKey(header.zone.queue, header.zone.space, header.unique_key), &bytes);
+  const bool there =
+      Has(keycodec::UniqueKey(header.zone.queue, header.zone.space, header.unique_key), &bytes);
   const auto holder = keycodec::DecodeUniqueValue(bytes);
   if (!there || !holder.ok() || !holder->live || holder->id != id) {
-    return report_->Add(
-        "UNIQUE-1", Name(id) + " should hold its unique key; the key's row does not say so");
+    return report_->Add("UNIQUE-1",
+                        Name(id) + " should hold its unique key; the key's row does not say so");
   }
   ++unique_holders_;
 }
@@ -111,8 +111,8 @@ Error LinkCheck::CheckParentEdges(uint64_t marked) {
     const Parent where = FindParent(edge->parent);
     in_vesting += where == Parent::kInVesting;
     if (where == Parent::kWrong)
-      report_->Add("AFTER-3", Name(edge->parent) +
-                                  " has edges, is not unfinished, and no word is on its way");
+      report_->Add("AFTER-3",
+                   Name(edge->parent) + " has edges, is not unfinished, and no word is on its way");
   });
   VESTQ_RETURN_IF_ERROR(error);
   if (in_vesting != marked) {

@@ -139,8 +139,7 @@ void Core::Impl::ReadChild(JobId child) {
     task->parents.insert(task->parents.end(), word.parents.begin(), word.parents.end());
   }
   std::sort(task->parents.begin(), task->parents.end());
-  task->parents.erase(std::unique(task->parents.begin(), task->parents.end()),
-                      task->parents.end());
+  task->parents.erase(std::unique(task->parents.begin(), task->parents.end()), task->parents.end());
   task->mark = jobs_log_.Begin();
   ChildTask* const raw = task.get();
   task->finish = [this, child, count, raw](ReadTask*) {
@@ -250,8 +249,7 @@ void Core::Impl::DieWaiting(const LookupTask& job, std::string why) {
   const keycodec::JobHeader& header = job.record->header;
   CoreQueue* const queue = QueueById(header.zone.queue);
   DeleteRow(job.row->key);
-  if ((job.flags & keycodec::kFlagUnique) != 0)
-    FreeUniqueKey(job.lane, header, job.id, false);
+  if ((job.flags & keycodec::kFlagUnique) != 0) FreeUniqueKey(job.lane, header, job.id, false);
   keycodec::DeadValue dead;
   dead.zone = header.zone;
   dead.lane = job.lane;

@@ -274,8 +274,7 @@ class Core::Impl {
   Error CheckAfter(EnqueueRequest* request) const;
   void AddWaiting(CoreQueue* queue, LaneId lane, JobId id, const keycodec::JobHeader& header,
                   EnqueueRequest* request);
-  void PutWaiting(LaneId lane, JobId id, const keycodec::WaitingValue& value,
-                  keycodec::JobRow row);
+  void PutWaiting(LaneId lane, JobId id, const keycodec::WaitingValue& value, keycodec::JobRow row);
   void EndEnqueue(Request* request, const std::shared_ptr<Subscriptions>& subscriptions);
   void TellChild(JobId child, ChildWord word);
   void ReadChild(JobId child);

@@ -25,7 +25,7 @@
 
 namespace vestq {
 namespace {
-constexpr size_t kLookups = 16;      // of one word at once
+constexpr size_t kLookups = 16;  // of one word at once
 constexpr size_t kOldWordsASlice = 32;
 }  // namespace
 
@@ -201,8 +201,7 @@ void Core::Impl::TakeSubscribers(JobId parent, const LookupTask* task) {
       part->complete.push_back(parent);
     } else {
       batch_.Put(Family::kRows,
-                 keycodec::ParentEdgeKey(shared_->LaneOf(parent), parent, part->word.from),
-                 value_);
+                 keycodec::ParentEdgeKey(shared_->LaneOf(parent), parent, part->word.from), value_);
       edges = true;
     }
   }

@@ -25,11 +25,11 @@ void Core::Impl::EnqueueMany(EnqueueManyRequest* request) {
   request->job.subscriptions.reset();
   if (const Error error = CheckAfter(&request->job); !error.ok()) return Refuse(request, error);
   if (count * request->job.after.size() > limits::kAfterMax) {
-    return Refuse(request, Error(ErrorCode::kRange,
-                                 "AFTER: " + std::to_string(count) + " jobs that wait for " +
-                                     std::to_string(request->job.after.size()) +
-                                     " each are more than " + std::to_string(limits::kAfterMax) +
-                                     " edges"));
+    return Refuse(request,
+                  Error(ErrorCode::kRange,
+                        "AFTER: " + std::to_string(count) + " jobs that wait for " +
+                            std::to_string(request->job.after.size()) + " each are more than " +
+                            std::to_string(limits::kAfterMax) + " edges"));
   }
   const Result<QueueRecord*> found = RecordOf(request->job.queue);
   if (!found.ok()) return Refuse(request, found.error());

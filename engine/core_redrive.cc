@@ -207,10 +207,10 @@ Error Core::Impl::RedriveFound(const JobsPart& part, int64_t vest_ms, const Redr
     if (lane != task->lane && (found.parents > 0 || (task->flags & keycodec::kFlagParent) != 0)) {
       // Edges name it by its id, which would be another.
       if (!part.explain) return Error::Ok();
-      return Error(ErrorCode::kBusy, "job " + std::to_string(task->id.value()) +
-                                         (found.parents > 0 ? " waits for others"
-                                                            : " has others that wait for it") +
-                                         ", and would need another id in '" + to.name + "'");
+      return Error(ErrorCode::kBusy,
+                   "job " + std::to_string(task->id.value()) +
+                       (found.parents > 0 ? " waits for others" : " has others that wait for it") +
+                       ", and would need another id in '" + to.name + "'");
     }
     if (lane != task->lane) return HandOver(part, lane, vest_ms, task);
   }

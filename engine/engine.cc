@@ -207,6 +207,7 @@ EngineInfo Engine::Info() const {
     const QueueCounts counts = record->Counts(shared.cores);
     info.jobs_ready += static_cast<uint64_t>(counts.ready);
     info.jobs_scheduled += static_cast<uint64_t>(counts.scheduled);
+    info.jobs_waiting += static_cast<uint64_t>(counts.waiting);
     info.jobs_leased += static_cast<uint64_t>(counts.leased);
     info.jobs_dead += static_cast<uint64_t>(counts.dead);
     info.waiters += counts.waiters;

@@ -63,7 +63,7 @@ struct EngineInfo {
   uint32_t epoch = 0;  // starts of this store
   MonoTime engine_time;
   WallTime wall_time;
-  uint64_t jobs_ready = 0, jobs_scheduled = 0, jobs_leased = 0, jobs_dead = 0;
+  uint64_t jobs_ready = 0, jobs_scheduled = 0, jobs_waiting = 0, jobs_leased = 0, jobs_dead = 0;
   uint64_t queues = 0;
   uint64_t schedules = 0;
   uint64_t waiters = 0;

@@ -28,9 +28,9 @@ struct JobsPart : Request {
   enum class Work : uint8_t {
     kDescribe,
     kRedrive,
-    kDrop,  // dead letters whose time is over
-    kKeep,  // a queue has dead letters that its keeper must look at: `from_queue`
-    kNote,  // a job has been put into SCHEDULED of `note_lane`: look there
+    kDrop,      // dead letters whose time is over
+    kKeep,      // a queue has dead letters that its keeper must look at: `from_queue`
+    kNote,      // a job has been put into SCHEDULED of `note_lane`: look there
     kHandover,  // word about edges between jobs: `word`, whose row is `word_key` (core_links.cc)
   };
   Work work = Work::kDescribe;

@@ -27,11 +27,11 @@ class LookupTask : public ReadTask {
   JobState state = JobState::kGone;
   keycodec::ScheduledKey scheduled;  // kScheduled
   keycodec::ReadyRank rank;          // kReady
-  uint32_t flags = 0;  // kDead: kFlagParent alone
+  uint32_t flags = 0;                // kDead: kFlagParent alone
   uint32_t attempt = 0;
   uint32_t priority = 0;
-  keycodec::DeadValue dead;  // kDead
-  keycodec::DoneValue done;  // kDone
+  keycodec::DeadValue dead;        // kDead
+  keycodec::DoneValue done;        // kDone
   keycodec::WaitingValue waiting;  // kWaiting
 
  private:

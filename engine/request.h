@@ -270,12 +270,12 @@ struct JobRequest : Request {
   uint32_t attempt = 0;
   uint32_t attempts = 0;
   WallTime enqueued;
-  Duration vests_in;    // kScheduled
-  WallTime vests;       // kScheduled; kReady: when it vested first
+  Duration vests_in;     // kScheduled
+  WallTime vests;        // kScheduled; kReady: when it vested first
   uint32_t parents = 0;  // kWaiting: those that are not complete
-  Duration lease_left;  // kLeased
-  WallTime deadline;    // kLeased
-  std::string worker;   // kLeased
+  Duration lease_left;   // kLeased
+  WallTime deadline;     // kLeased
+  std::string worker;    // kLeased
   std::string last_error;
   std::string reason;  // kDead
   uint64_t size = 0;   // payload bytes

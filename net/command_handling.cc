@@ -55,18 +55,17 @@ constexpr OptionSpec kSpecs[] = {{"STATE"}, {"SPACE"}, {"COUNT"}, {"CURSOR"}, {"
 }  // namespace peek_options
 
 Error ParseState(std::string_view text, JobState* state) {
-  static constexpr JobState kStates[] = {JobState::kReady, JobState::kScheduled, JobState::kLeased,
-                                         JobState::kDead, JobState::kDone};
+  static constexpr JobState kStates[] = {JobState::kReady,  JobState::kScheduled,
+                                         JobState::kLeased, JobState::kDead,
+                                         JobState::kDone,   JobState::kWaiting};
   for (const JobState known : kStates) {
     if (!words::EqualsIgnoreCase(text, JobStateName(known))) continue;
     *state = known;
     return Error::Ok();
   }
-  if (words::EqualsIgnoreCase(text, "waiting")) {
-    return Error(ErrorCode::kSyntax, "STATE waiting is not supported by this version");
-  }
-  return Error(ErrorCode::kSyntax, "STATE " + words::Quote(text) +
-                                       ": ready, scheduled, leased, dead or done is expected");
+  return Error(ErrorCode::kSyntax,
+               "STATE " + words::Quote(text) +
+                   ": ready, scheduled, waiting, leased, dead or done is expected");
 }
 
 Error FillPeek(Args args, PeekRequest* r) {

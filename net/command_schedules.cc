@@ -72,6 +72,7 @@ Error SetOption(const OptionReader& options, ScheduleRequest* r) {
     case job_options::kDelay:
     case job_options::kAt:
     case job_options::kReplace:
+    case job_options::kAfter:
       return Error(ErrorCode::kSyntax, "option " + std::string(kSetSpecs[options.option()].name) +
                                            " does not go with SCHEDULE SET");
     default: return job_options::Apply(options.option(), options, &r->job);

@@ -133,6 +133,7 @@ void VestqSection(const ServerShared& shared, const EngineInfo& info, InfoText* 
   t->Line("wall_time_ms", std::to_string(info.wall_time.ms()));
   t->Line("jobs_ready", info.jobs_ready);
   t->Line("jobs_scheduled", info.jobs_scheduled);
+  t->Line("jobs_waiting", info.jobs_waiting);
   t->Line("jobs_leased", info.jobs_leased);
   t->Line("jobs_dead", info.jobs_dead);
   t->Line("queues", info.queues);

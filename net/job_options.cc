@@ -35,6 +35,16 @@ Error ApplyHeaders(const OptionReader& reader, EnqueueRequest* r) {
                                       std::to_string(limits::kHeadersBytes));
 }
 
+Error ApplyAfter(const OptionReader& reader, EnqueueRequest* r) {
+  r->after.reserve(reader.values().size());
+  for (const std::string_view text : reader.values()) {
+    JobId id;
+    VESTQ_WORD(id, handlers::ParseJobId(text), JobId);
+    r->after.push_back(id);
+  }
+  return Error::Ok();
+}
+
 Error ApplyTime(size_t option, std::string_view value, EnqueueRequest* r) {
   switch (option) {
     case kDelay:
@@ -86,6 +96,7 @@ Error Apply(size_t option, const OptionReader& reader, EnqueueRequest* r) {
       r->type.assign(value);
       break;
     case kHeader: return ApplyHeaders(reader, r);
+    case kAfter: return ApplyAfter(reader, r);
     default: return ApplyTime(option, value, r);
   }
   return Error::Ok();

@@ -42,7 +42,7 @@ inline constexpr OptionSpec kSpecs[] = {
     {"KEEP"},
     {"TYPE"},
     {"HEADER", true, true, 0, 2, limits::kHeadersMax},
-    {"AFTER", true, false},
+    {"AFTER", true, true, 0, 1, limits::kAfterMax},
     {"WAIT", true, false},
 };
 

@@ -113,12 +113,13 @@ void WriteJob(const JobRequest& job, bool with_id, RespWriter* w) {
   const bool leased = job.state == JobState::kLeased;
   const bool dead = job.state == JobState::kDead;
   const bool done = job.state == JobState::kDone;
+  const bool waiting = job.state == JobState::kWaiting;
   const bool last_error = !job.last_error.empty();
   const bool payload = job.want_payload && !done;  // a kept result has none
   const bool vests = scheduled || job.state == JobState::kReady;
-  w->Map(static_cast<size_t>(8 + with_id + scheduled + vests + 3 * leased + dead + 3 * done +
-                             last_error + payload + !job.type.empty() + !job.headers.empty() +
-                             !job.checkpoint.empty()) +
+  w->Map(static_cast<size_t>(8 + with_id + scheduled + vests + waiting + 3 * leased + dead +
+                             3 * done + last_error + payload + !job.type.empty() +
+                             !job.headers.empty() + !job.checkpoint.empty()) +
          WriteOwn(job.own, nullptr));
   if (with_id) {
     w->Bulk("id");
@@ -149,6 +150,10 @@ void WriteJob(const JobRequest& job, bool with_id, RespWriter* w) {
     w->Int(job.deadline.ms());
     w->Bulk("worker");
     w->Bulk(job.worker);
+  }
+  if (waiting) {
+    w->Bulk("waits-for");
+    w->Int(job.parents);
   }
   if (dead) {
     w->Bulk("reason");

@@ -32,6 +32,8 @@ void Reset(EnqueueRequest* r) {
   r->keep.reset();
   Clear(&r->type);
   r->headers.clear();
+  std::vector<JobId>().swap(r->after);
+  r->subscriptions.reset();
   r->id = JobId();
   r->added = true;
   r->holder_state = JobState::kGone;

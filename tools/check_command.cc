@@ -36,8 +36,10 @@ void PrintJson(const CheckReport& report) {
                              {"queues", report.queues},
                              {"ready", report.ready},
                              {"scheduled", report.scheduled},
+                             {"waiting", report.waiting},
                              {"leased", report.leased},
                              {"dead", report.dead},
+                             {"edges", report.edges},
                              {"unique_keys", report.unique_keys},
                              {"timers", report.timers},
                              {"payload_bytes", report.payload_bytes},
@@ -48,9 +50,10 @@ void PrintJson(const CheckReport& report) {
 
 void PrintText(const CheckReport& report) {
   fmt::print(
-      "{} queues in {} lanes: {} ready, {} scheduled, {} leased, {} dead; {} bytes of payload\n",
-      report.queues, report.lanes, report.ready, report.scheduled, report.leased, report.dead,
-      report.payload_bytes);
+      "{} queues in {} lanes: {} ready, {} scheduled, {} waiting, {} leased, {} dead; {} bytes of "
+      "payload\n",
+      report.queues, report.lanes, report.ready, report.scheduled, report.waiting, report.leased,
+      report.dead, report.payload_bytes);
   if (report.void_keys > 0) {
     fmt::print("{} keys and records of dropped or purged queues wait to be erased\n",
                report.void_keys);

@@ -45,6 +45,8 @@ struct Options {
   bool replace = false;
   std::vector<std::string> headers;  // NAME=VALUE
   std::string header_count;
+  std::vector<std::string> after;  // ids
+  std::string after_count;
 };
 
 int Usage(const std::string& text) {
@@ -107,6 +109,10 @@ std::vector<std::string_view> Command(const Options& options, std::string_view p
     if (!value.empty()) command.insert(command.end(), {word, value});
   }
   if (options.replace) command.push_back("REPLACE");
+  if (!options.after.empty()) {
+    command.insert(command.end(), {"AFTER", options.after_count});
+    command.insert(command.end(), options.after.begin(), options.after.end());
+  }
   if (!options.headers.empty()) {
     command.insert(command.end(), {"HEADER", options.header_count});
     for (const std::string_view header : options.headers) {
@@ -271,6 +277,7 @@ constexpr char kExamples[] =
     "  vestq enqueue report --unique monthly --for 20d june      prints ID STATE if that key is "
     "held\n"
     "  vestq enqueue report --at 2030-01-01T06:00:00Z yearly\n"
+    "  vestq enqueue bill --after 4711,4712 \"customer 7\"        waits until both are complete\n"
     "  find /srv/photos -name '*.jpg' | vestq enqueue thumbnails --lines --priority 2000\n"
     "\n"
     "Prints the job's id once the job is durable. A payload that begins with a dash stands after "
@@ -315,6 +322,10 @@ void AddEnqueue(CLI::App* app, Action* action) {
   }
   command->add_flag("--replace", options->replace,
                     "With --unique: a waiting holder takes this payload, time and priority");
+  command
+      ->add_option("--after", options->after,
+                   "Wait until this job is complete; may be repeated, or a,b,c")
+      ->delimiter(',');
   command->add_option("--header", options->headers,
                       "NAME=VALUE for the application; may be repeated");
   command->add_option("--server", options->server, "Where the daemon listens")
@@ -323,6 +334,7 @@ void AddEnqueue(CLI::App* app, Action* action) {
   command->callback([options, payload, action] {
     options->payload_given = payload->count() > 0;
     options->header_count = std::to_string(options->headers.size());
+    options->after_count = std::to_string(options->after.size());
     *action = [options] { return Enqueue(*options); };
   });
 }

@@ -28,8 +28,8 @@ struct PeekOptions : CallOptions {
 
 // The last column: what the state is about.
 std::string Detail(const redisReply& job) {
-  static constexpr const char* kFields[] = {"reason", "worker", "vests-in", "kept-for",
-                                            "last-error"};
+  static constexpr const char* kFields[] = {"reason",   "worker",    "vests-in",
+                                            "kept-for", "waits-for", "last-error"};
   std::string out;
   for (const char* field : kFields) {
     const redisReply* const value = FindInMap(job, field);
@@ -143,7 +143,8 @@ void AddPeek(CLI::App* app, Action* action) {
   CLI::App* const peek = app->add_subcommand("peek", "List jobs of a queue by state");
   peek->footer(kPeekHelp);
   peek->add_option("QUEUE", options->queue, "Queue")->required();
-  peek->add_option("--state", options->state, "ready, scheduled, leased, dead or done (kept)")
+  peek->add_option("--state", options->state,
+                   "ready, scheduled, waiting (for other jobs), leased, dead or done (kept)")
       ->capture_default_str();
   CLI::Option* const space =
       peek->add_option("--space", options->space, "Only this space; \"\" is the empty one");

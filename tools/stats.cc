@@ -29,11 +29,11 @@ struct Column {
   const char* title;
   const char* field;  // of QUEUE INFO
 };
-constexpr Column kColumns[] = {{"READY", "ready"},       {"SCHEDULED", "scheduled"},
-                               {"LEASED", "leased"},     {"DEAD", "dead"},
-                               {"WAITERS", "waiters"},   {"BYTES", "bytes"},
-                               {"ENQUEUED", "enqueued"}, {"COMPLETED", "completed"},
-                               {"FAILED", "failed"},     {"EXPIRED", "expired"}};
+constexpr Column kColumns[] = {
+    {"READY", "ready"},   {"SCHEDULED", "scheduled"}, {"WAITING", "waiting"},
+    {"LEASED", "leased"}, {"DEAD", "dead"},           {"WAITERS", "waiters"},
+    {"BYTES", "bytes"},   {"ENQUEUED", "enqueued"},   {"COMPLETED", "completed"},
+    {"FAILED", "failed"}, {"EXPIRED", "expired"}};
 
 // What INFO says, shown above the table.
 constexpr const char* kShown[] = {

@@ -23,8 +23,9 @@ inline constexpr size_t kPayloadHardMax = size_t{64} << 20;  // beyond it a conn
 inline constexpr uint64_t kMemoryPerPayload = 16;            // payload at most memory / 16
 inline constexpr uint32_t kPriorityDefault = 1024;           // beanstalkd's border of "urgent"
 inline constexpr uint32_t kAttemptsDefault = 25;
-inline constexpr uint32_t kEnqueueManyMax = 1000;        // jobs of one batch, as of one LEASE
-inline constexpr size_t kAfterMax = 10'000;  // edges that one command may make: one batch, 300 KiB of it
+inline constexpr uint32_t kEnqueueManyMax = 1000;  // jobs of one batch, as of one LEASE
+inline constexpr size_t kAfterMax =
+    10'000;  // edges that one command may make: one batch, 300 KiB of it
 inline constexpr uint32_t kAttemptsMax = 1'000'000'000;  // 0 is no limit
 
 inline constexpr size_t kTypeBytes = 200;                  // as a queue's name

@@ -516,6 +516,51 @@ TEST_P(After, ManyJobsOfOneCommandWaitForAll) {
   ExpectNoEdges();
 }
 
+// What ARCHITECTURE.md says of the cost of an edge: records beyond those of jobs that do not wait.
+TEST_P(After, AnEdgeCostsFewRecords) {
+  constexpr uint64_t kEdges = 500;
+  const auto cost = [this](const char* what, uint64_t most, const std::function<void()>& run) {
+    const uint64_t before = world_.records_written();
+    run();
+    world_.Settle();
+    const uint64_t records = world_.records_written() - before;
+    RecordProperty(what, std::to_string(records));
+    EXPECT_LE(records, most) << what;
+    EXPECT_GT(records, 2 * kEdges) << what;
+  };
+  const auto complete_all = [this](const std::string& queue) {
+    std::vector<std::unique_ptr<CompleteRequest>> ends;
+    std::vector<std::unique_ptr<bool>> done;
+    for (const LeasedJob& job : world_.Lease(queue, kEdges)) {
+      ends.push_back(std::make_unique<CompleteRequest>());
+      ends.back()->receipt = job.receipt;
+      done.push_back(std::make_unique<bool>(false));
+      world_.Start(ends.back().get(), done.back().get());
+    }
+    EXPECT_EQ(ends.size(), kEdges);
+  };
+  EnqueueManyRequest many;
+  many.payloads.assign(kEdges, "x");
+
+  // One child of many parents. Each is marked when it gets its edge; each COMPLETE tells its own lane and
+  // that of the child.
+  many.job.queue = "p";
+  world_.Run(&many);
+  const std::vector<JobId> parents = many.ids;
+  cost("fan-in enqueue", 4 * kEdges + 200, [&] { Put("c", parents); });
+  // 2 of these are the COMPLETE's own; the leases' 2 come on top.
+  cost("fan-in complete", 10 * kEdges + 200, [&] { complete_all("p"); });
+
+  // Many children of one parent.
+  const JobId parent = Put("one");
+  many.job.queue = "d";
+  many.job.after = {parent};
+  // 3 of these are a waiting job's record, row and job row; each child sends its own word.
+  cost("fan-out enqueue", 7 * kEdges + 200, [&] { world_.Run(&many); });
+  // A child loses both sides of its edge, its row and job row, and gets its READY key.
+  cost("fan-out complete", 5 * kEdges + 200, [&] { Finish("one"); });
+}
+
 TEST_P(After, TenThousandParents) {
   EnqueueManyRequest many;
   many.job.queue = "p";
@@ -532,8 +577,8 @@ TEST_P(After, TenThousandParents) {
   ExpectSound();
   size_t left = parents.size();
   while (left > 1) {
-    const auto jobs =
-        world_.Lease("p", static_cast<uint32_t>(std::min<size_t>(1000, left - 1)), Duration(0), Any());
+    const auto jobs = world_.Lease("p", static_cast<uint32_t>(std::min<size_t>(1000, left - 1)),
+                                   Duration(0), Any());
     ASSERT_FALSE(jobs.empty());
     std::vector<std::unique_ptr<CompleteRequest>> ends;
     std::vector<std::unique_ptr<bool>> done;

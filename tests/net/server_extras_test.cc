@@ -119,8 +119,6 @@ TEST_P(ServerExtras, RefusesWhatIsNotOfTheForm) {
       {{"ENQUEUE", "q", "p", "HEADER", "2", "a", "b", "c"},
        "-ERR option HEADER 2 needs 4 words, there are 3"},
       {{"ENQUEUE", "q", "p", "TYPE", ""}, "-RANGE TYPE: a name of 0 bytes is outside 1 to 200"},
-      {{"ENQUEUE", "q", "p", "AFTER", "1", "5"},
-       "-ERR option AFTER is not supported by this version"},
       {{"CHECKPOINT", "1.1.1"}, "-ERR wrong number of arguments for 'checkpoint' command"},
       {{"QUEUE", "SET", "q"}, "-ERR QUEUE SET needs an option and its value"},
       {{"QUEUE", "SET", "q", "lease", "1h", "lease", "2h"}, "-ERR option lease stands twice"},

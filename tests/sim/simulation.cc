@@ -357,6 +357,7 @@ void Simulation::Delivered(const LeasedJob& leased, uint64_t asked_event) {
     return Broken("SIM-7: job " + id + " came early", job);
   ++job->deliveries;
   CheckExtras(leased, job);
+  if (job->deliveries == 1) CheckParents(job);
   Note(job, "delivered as " + leased.receipt.ToString() + ", attempt " +
                 std::to_string(leased.attempt) + ", left " +
                 std::to_string(leased.lease_left.ms()));
@@ -414,6 +415,7 @@ void Simulation::AnsweredSettle(Pending* pending) {
     if (static_cast<const CancelRequest&>(*pending->request).cancelled) {
       job->gone = true;
       job->gone_event = ++events_;
+      job->cancelled_event = pending->asked_event;
       job->has_lease = false;
     } else if (!job->gone && !job->maybe_gone && !job->may_move) {
       Broken("SIM-1: CANCEL does not know job " + id, job);
@@ -573,12 +575,12 @@ void Simulation::CheckEnd() {
   for (const char* queue : kQueues) {
     const QueueCounts counts = world_->Counts(queue);
     if (counts.ready != 0 || counts.scheduled != 0 || counts.leased != 0 || counts.dead != 0 ||
-        counts.bytes != 0) {
+        counts.waiting != 0 || counts.bytes != 0) {
       return Broken(std::string("SIM-8: after the drain ") + queue + " counts " +
                     std::to_string(counts.ready) + " ready, " + std::to_string(counts.scheduled) +
                     " scheduled, " + std::to_string(counts.leased) + " leased, " +
-                    std::to_string(counts.dead) + " dead, " + std::to_string(counts.bytes) +
-                    " bytes");
+                    std::to_string(counts.dead) + " dead, " + std::to_string(counts.waiting) +
+                    " waiting, " + std::to_string(counts.bytes) + " bytes");
     }
   }
   for (const auto& job : jobs_) {

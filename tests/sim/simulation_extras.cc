@@ -3,6 +3,10 @@
 //   SIM-9   a delivery brings the checkpoint that was acknowledged last, or one asked for since
 //   SIM-10  a unique key is given to a second job only when the first may be finished; and whom a
 //           refusal names has not been finished before it was asked, but for a window
+//   SIM-12  a job is delivered only when each of its parents may be over; and not at all, unless it was
+//           redriven, when one was cancelled after the job's ENQUEUE had been answered
+#include <algorithm>
+
 #include "tests/sim/simulation.h"
 #include "tests/sim/simulation_model.h"
 
@@ -28,6 +32,33 @@ void Simulation::Decorate(EnqueueRequest* request, ModelJob* job) {
   }
   if (random_.Chance(0.1))
     request->keep = Milliseconds(static_cast<int64_t>(1 + random_.Below(20'000)));
+  if (random_.Chance(0.25)) PickParents(request, job);
+}
+
+// Some of the last jobs, whatever has become of them: chains, diamonds, fans.
+void Simulation::PickParents(EnqueueRequest* request, ModelJob* job) {
+  const size_t recent = std::min<size_t>(jobs_.size(), 1 + random_.Below(40));
+  for (uint64_t i = 1 + random_.Below(4); i > 0 && recent > 0; --i) {
+    ModelJob* const parent = jobs_[jobs_.size() - 1 - random_.Below(recent)].get();
+    if (parent->id == JobId(0)) continue;
+    request->after.push_back(parent->id);
+    job->parents.push_back(parent);
+    job->may_be_dead = true;  // of a parent's end
+  }
+}
+
+void Simulation::CheckParents(ModelJob* job) {
+  for (const ModelJob* parent : job->parents) {
+    const std::string id = std::to_string(parent->id.value());
+    if (!parent->gone && !parent->maybe_gone && !parent->may_move) {
+      Note(job, "waits for job " + id);
+      return Broken("SIM-12: a job came before its parent, job " + id + ", is over", job);
+    }
+    if (job->acknowledged && parent->cancelled_event > job->acknowledged_event &&
+        job->redriven_event < parent->cancelled_event && !parent->may_move) {
+      return Broken("SIM-12: a job came although its parent, job " + id + ", was cancelled", job);
+    }
+  }
 }
 
 bool Simulation::MayBeFinished(const ModelJob& job) const {

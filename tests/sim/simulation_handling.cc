@@ -31,6 +31,7 @@ bool Simulation::StartRedrive(Pending* pending) {
 void Simulation::NoteRedrive(bool moves) {
   for (auto& job : jobs_) {
     ++job->redrives;
+    job->redriven_event = ++events_;
     job->may_move |= moves;
   }
 }

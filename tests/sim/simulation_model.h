@@ -54,6 +54,9 @@ struct Simulation::ModelJob {
   std::string key;  // UNIQUE: queue, space and key; empty: none
   bool window = false;
   uint64_t acknowledged_event = 0;
+  std::vector<ModelJob*> parents;  // AFTER
+  uint64_t cancelled_event = 0;    // when a CANCEL that was answered with 1 was asked; 0: none was
+  uint64_t redriven_event = 0;     // when a REDRIVE was last asked
   std::vector<std::string> checkpoints = {""};  // those that the next delivery may bring
   ModelGroup* group = nullptr;                  // that adds it
   uint32_t busy = 0;                            // requests under way for it

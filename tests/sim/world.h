@@ -103,6 +103,8 @@ class World {
   // The first breach of FAMILY-1 by a batch that was written; empty when there was none. Checked from a
   // new store on, and after a crash once CheckOffline has looked.
   const std::string& discipline_breach() const { return discipline_breach_; }
+  // Puts and deletes of all batches so far, those of counters and clocks too.
+  uint64_t records_written() const { return records_written_; }
 
  private:
   void Drop();
@@ -118,6 +120,7 @@ class World {
   DisciplineChecker discipline_;
   bool discipline_known_ = true;  // discipline_ holds the store's keys
   std::string discipline_breach_;
+  uint64_t records_written_ = 0;
 };
 
 }  // namespace vestq

@@ -42,6 +42,16 @@ class Enqueue(DaemonCase):
                          (b"tenant 7", 5, 3, b"scheduled"))
         self.assertEqual(self.job(self.enqueue("q", "x", "--at", "2100-01-01T00:00:00Z").stdout)["state"], b"scheduled")
 
+    def test_after_waits_for_other_jobs(self):
+        first, second = (self.enqueue("p", "x").stdout.strip() for _ in range(2))
+        child = self.enqueue("c", "x", "--after", first + "," + second).stdout
+        self.assertEqual((self.job(child)["state"], self.job(child)["waits-for"]), (b"waiting", 2))
+        child = self.enqueue("c", "--after", first, "--after", second, "x").stdout
+        self.assertEqual(self.job(child)["waits-for"], 2)
+        shown = harness.run("peek", "c", "--state", "waiting", "--server", self.server.address)
+        self.assertIn("waits-for: 2", shown.stdout)
+        self.assertIn("NOTFOUND", self.enqueue("c", "x", "--after", "123456789", status=1).stderr)
+
     def test_json(self):
         self.assertTrue(self.job(json.loads(self.enqueue("q", "x", "--json").stdout)["id"]))
 
