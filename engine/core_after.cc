@@ -24,11 +24,11 @@ constexpr size_t kEdgesARead = 1024;
 // --- ENQUEUE ---
 
 // Below the stored bound of ids, and not one that this core has yet to give.
-bool Core::Impl::Issued(JobId id) const {
+bool Core::Impl::Issued(JobId id, uint64_t bound) const {
   const uint64_t n = id.value() / shared_->lanes;
   if (n == 0 || id.value() > limits::kJobIdMax) return false;
   if (n >= ids_.next && n < ids_.end) return false;
-  return n < shared_->ids->bound();
+  return n < bound;
 }
 
 // Each parent once. Errors: kRange (too many), kNotFound (never enqueued). So a job never waits for itself,
@@ -42,8 +42,9 @@ Error Core::Impl::CheckAfter(EnqueueRequest* request) const {
                                         " jobs, at most " + std::to_string(limits::kAfterMax) +
                                         " are possible");
   }
+  const uint64_t bound = shared_->ids->bound();
   for (const JobId parent : after) {
-    if (!Issued(parent)) {
+    if (!Issued(parent, bound)) {
       return Error(ErrorCode::kNotFound,
                    "AFTER: there has never been a job " + std::to_string(parent.value()));
     }

@@ -270,7 +270,7 @@ class Core::Impl {
                     const keycodec::ScheduledValue& value);
 
   // core_after.cc: the child's side of AFTER
-  bool Issued(JobId id) const;
+  bool Issued(JobId id, uint64_t bound) const;
   Error CheckAfter(EnqueueRequest* request) const;
   void AddWaiting(CoreQueue* queue, LaneId lane, JobId id, const keycodec::JobHeader& header,
                   EnqueueRequest* request);
@@ -539,6 +539,8 @@ class Core::Impl {
   void RedrivePart(JobsPart* part);
   void LookForRedrive(JobsPart* part, size_t i, WalkStep then);
   Error RedriveOne(JobsPart* part, size_t i, const RedriveTask& task);
+  bool TiedToItsId(const JobsPart& part, const RedriveTask& task) const;
+  int64_t VestsAgain(const LookupTask& job, int64_t vest_ms);
   Error RedriveFound(const JobsPart& part, int64_t vest_ms, const RedriveTask& found);
   Error HandOver(const JobsPart& part, LaneId lane, int64_t vest_ms, const LookupTask* task);
   void NotePart(JobsPart* part);

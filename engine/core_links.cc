@@ -213,9 +213,8 @@ void Core::Impl::TakeSubscribers(JobId parent, const LookupTask* task) {
 // put in one batch (FAMILY-1).
 void Core::Impl::MarkParent(JobId parent, Lease* lease, const LookupTask* task) {
   const uint32_t flags = lease != nullptr ? lease->flags : task->flags;
-  // A dead one's edges are looked for: whoever is just doing that looks again.
-  TouchJob(parent);
   if ((flags & keycodec::kFlagParent) != 0) return;
+  TouchJob(parent);
   if (lease != nullptr) {
     key_.clear();
     keycodec::AppendLeasedKey(lease->lane, lease->stored_deadline_ms, lease->id, &key_);

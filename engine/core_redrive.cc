@@ -147,6 +147,25 @@ void Core::Impl::LookForRedrive(JobsPart* part, size_t i, WalkStep then) {
   SubmitRead(std::move(task));
 }
 
+// It would need another id where it is to go, and edges name it by this one.
+bool Core::Impl::TiedToItsId(const JobsPart& part, const RedriveTask& task) const {
+  const std::string& space = task.job.record->header.zone.space;
+  const bool edges = task.parents > 0 || (task.job.flags & keycodec::kFlagParent) != 0;
+  return edges && part.to_queue != part.from_queue && !space.empty() &&
+         keycodec::LaneOfSpace(part.to_queue->name, space, shared_->lanes) != task.job.lane;
+}
+
+// When it vests, by engine time (0: at once). One that died while it waited for others has not come to its
+// own time yet.
+int64_t Core::Impl::VestsAgain(const LookupTask& job, int64_t vest_ms) {
+  const keycodec::JobHeader& header = job.record->header;
+  if (job.dead.attempt > 0 || header.vests_ms == 0) return vest_ms;
+  const bool wall = header.clock == keycodec::Clock::kWall;
+  const int64_t left_ms = header.vests_ms - (wall ? shared_->clock->Wall().ms() : now().ms());
+  if (left_ms <= 0) return vest_ms;
+  return std::min(std::max(vest_ms, now().ms() + left_ms), limits::kKeyTimeMsMax);
+}
+
 // A job that is not dead (any more), or whose unique key another one holds, is passed over; of a command
 // about one job that is the error.
 Error Core::Impl::RedriveOne(JobsPart* part, size_t i, const RedriveTask& task) {
@@ -171,7 +190,14 @@ Error Core::Impl::RedriveOne(JobsPart* part, size_t i, const RedriveTask& task) 
                                          std::to_string(job.id.value()));
     }
   }
-  const Error error = RedriveFound(*part, part->vest_ms[i], task);
+  if (TiedToItsId(*part, task)) {
+    if (!part->explain) return Error::Ok();
+    return Error(ErrorCode::kBusy,
+                 "job " + std::to_string(job.id.value()) +
+                     (task.parents > 0 ? " waits for others" : " has others that wait for it") +
+                     ", and would need another id in '" + part->to_queue->name + "'");
+  }
+  const Error error = RedriveFound(*part, VestsAgain(job, part->vest_ms[i]), task);
   if (error.ok()) ++part->redriven;
   return error;
 }
@@ -204,14 +230,6 @@ Error Core::Impl::RedriveFound(const JobsPart& part, int64_t vest_ms, const Redr
   if (moves && !header.zone.space.empty()) {
     // A space of the other queue has a lane of its own; a job keeps its id only in its own lane.
     const LaneId lane = keycodec::LaneOfSpace(to.name, header.zone.space, shared_->lanes);
-    if (lane != task->lane && (found.parents > 0 || (task->flags & keycodec::kFlagParent) != 0)) {
-      // Edges name it by its id, which would be another.
-      if (!part.explain) return Error::Ok();
-      return Error(ErrorCode::kBusy,
-                   "job " + std::to_string(task->id.value()) +
-                       (found.parents > 0 ? " waits for others" : " has others that wait for it") +
-                       ", and would need another id in '" + to.name + "'");
-    }
     if (lane != task->lane) return HandOver(part, lane, vest_ms, task);
   }
   CoreQueue* const from = QueueById(header.zone.queue);

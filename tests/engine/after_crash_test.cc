@@ -69,7 +69,7 @@ TEST(AfterCrash, AtEveryStepOfTheEnqueue) {
         for (int i = 0; i < steps && !done; ++i) world.Step();
         Crash(&world, kind);
         const QueueCounts counts = world.Counts("c");
-        if (done) EXPECT_EQ(counts.waiting, 1);
+        EXPECT_TRUE(!done || counts.waiting == 1);
         EXPECT_EQ(counts.ready, 0);
         const bool there = counts.waiting == 1;
         EXPECT_THAT(world.Lease("c"), IsEmpty());
@@ -116,7 +116,7 @@ TEST(AfterCrash, AtEveryStepOfTheParentsEnd) {
           for (int i = 0; i < steps && !quiet; ++i) quiet = !world.Step();
           Crash(&world, kind);
           const JobState state = world.State(parent);
-          if (done) EXPECT_EQ(state, JobState::kGone);
+          EXPECT_TRUE(!done || state == JobState::kGone);
           world.Settle();
           for (const JobId child : children) {
             EXPECT_EQ(world.State(child), state != JobState::kGone ? JobState::kWaiting
@@ -166,7 +166,7 @@ TEST(AfterCrash, ManyEdgesUnderCrashes) {
       }
       for (uint64_t steps = world.random().Below(400); steps > 0; --steps) world.Step();
       Crash(&world, static_cast<int>(world.random().Below(3)));
-      world.Advance(Minutes(2));  // what was leased and not completed comes back
+      world.Advance(Seconds(120));  // what was leased and not completed comes back
       world.Settle();
       finished = 700 - static_cast<size_t>(world.Counts("p").ready);
       EXPECT_THAT(world.Lease("c"), IsEmpty());

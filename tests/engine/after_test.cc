@@ -2,6 +2,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <cstdio>
 #include <functional>
 #include <memory>
 #include <string>
@@ -475,6 +476,26 @@ TEST_P(After, ARedrivenChildWaitsForItsOtherParents) {
   ExpectNoEdges();
 }
 
+TEST_P(After, ARedrivenChildDoesNotComeBeforeItsTime) {
+  const JobId parent = Put("p");
+  const JobId delayed = Put("c", {parent}, [](EnqueueRequest* r) {
+    r->when = EnqueueRequest::When::kDelay;
+    r->delay = Seconds(60);
+  });
+  const JobId at = Put("c", {parent}, [this](EnqueueRequest* r) {
+    r->when = EnqueueRequest::When::kAt;
+    r->at = WallTime(world_.clock().wall_ms + 60'000);
+  });
+  Cancel(parent);
+  EXPECT_EQ(Redrive(delayed, "c"), 1u);
+  EXPECT_EQ(Redrive(at, "c"), 1u);
+  for (const JobId id : {delayed, at}) {
+    EXPECT_EQ(Job(id).state, JobState::kScheduled);
+    EXPECT_EQ(job_->vests_in, Seconds(60));
+  }
+  ExpectNoEdges();
+}
+
 TEST_P(After, OneWithEdgesIsNotRedrivenToWhereItNeedsAnotherId) {
   const auto space = [](EnqueueRequest* r) { r->space = "s"; };
   const JobId parent = Put("p", {}, space);
@@ -518,12 +539,17 @@ TEST_P(After, ManyJobsOfOneCommandWaitForAll) {
 
 // What ARCHITECTURE.md says of the cost of an edge: records beyond those of jobs that do not wait.
 TEST_P(After, AnEdgeCostsFewRecords) {
-  constexpr uint64_t kEdges = 500;
+  static constexpr uint64_t kEdges = 500;
   const auto cost = [this](const char* what, uint64_t most, const std::function<void()>& run) {
-    const uint64_t before = world_.records_written();
+    // Beside these a batch has its clock and its counters, which all of a turn share.
+    const auto written = [this] {
+      return world_.records_written() - 2 * world_.engine()->Info().tickets_written;
+    };
+    const uint64_t before = written();
     run();
     world_.Settle();
-    const uint64_t records = world_.records_written() - before;
+    const uint64_t records = written() - before;
+    std::printf("%s: %.2f records an edge\n", what, static_cast<double>(records) / kEdges);
     RecordProperty(what, std::to_string(records));
     EXPECT_LE(records, most) << what;
     EXPECT_GT(records, 2 * kEdges) << what;
@@ -538,6 +564,7 @@ TEST_P(After, AnEdgeCostsFewRecords) {
       world_.Start(ends.back().get(), done.back().get());
     }
     EXPECT_EQ(ends.size(), kEdges);
+    world_.Settle();
   };
   EnqueueManyRequest many;
   many.payloads.assign(kEdges, "x");
