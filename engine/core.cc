@@ -172,7 +172,8 @@ bool Core::Impl::Turn() {
 
 bool Core::Impl::HasWork() const {
   return !batch_.empty() || !executed_.empty() || !notify_.empty() || !refused_.empty() ||
-         !reads_.empty() || !later_.empty() || !forwarded_.empty() || !touched_watches_.empty();
+         !reads_.empty() || !later_.empty() || !forwarded_.empty() || !touched_watches_.empty() ||
+         !told_.empty();
 }
 
 // The counter rows of the queues that were touched.
@@ -262,6 +263,10 @@ bool Core::Impl::CompleteAnswers() {
   const bool any = !answers_.empty();
   for (size_t i = 0; i < answers_.size(); ++i) {
     Request* const request = answers_[i];
+    if (frozen_ && request->kind == RequestKind::kJobsPart) {
+      held_parts_.push_back(request);  // it goes on with what a frozen core must not touch
+      continue;
+    }
     request->done(request, request->context);  // may call Start
   }
   answers_.clear();

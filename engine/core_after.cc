@@ -10,6 +10,7 @@
 
 #include "engine/base/check.h"
 #include "engine/core_impl.h"
+#include "engine/group_request.h"
 #include "engine/jobs_part.h"
 #include "engine/link_task.h"
 #include "engine/lookup_task.h"
@@ -31,16 +32,19 @@ bool Core::Impl::Issued(JobId id, uint64_t bound) const {
   return n < bound;
 }
 
-// Each parent once. Errors: kRange (too many), kNotFound (never enqueued). So a job never waits for itself,
+// Each parent once, of so many jobs that wait for all of them. Errors: kRange (too many), kNotFound (never enqueued). So a job never waits for itself,
 // and on one core never in a circle: its parents are older.
-Error Core::Impl::CheckAfter(EnqueueRequest* request) const {
+Error Core::Impl::CheckAfter(EnqueueRequest* request, size_t jobs) const {
   std::vector<JobId>& after = request->after;
   std::sort(after.begin(), after.end());
   after.erase(std::unique(after.begin(), after.end()), after.end());
-  if (after.size() > limits::kAfterMax) {
-    return Error(ErrorCode::kRange, "AFTER names " + std::to_string(after.size()) +
-                                        " jobs, at most " + std::to_string(limits::kAfterMax) +
-                                        " are possible");
+  if (after.size() * jobs > limits::kAfterMax) {
+    const std::string most = std::to_string(limits::kAfterMax);
+    const std::string names = std::to_string(after.size());
+    return Error(ErrorCode::kRange,
+                 jobs == 1 ? "AFTER names " + names + " jobs, at most " + most + " are possible"
+                           : "AFTER: " + std::to_string(jobs) + " jobs that wait for " + names +
+                                 " each are more than " + most + " edges");
   }
   const uint64_t bound = shared_->ids->bound();
   for (const JobId parent : after) {
@@ -114,8 +118,29 @@ void Core::Impl::PutWaiting(LaneId lane, JobId id, const keycodec::WaitingValue&
 // The answer leaves once every parent's owner knows of the job (or has said that it need not wait): what is
 // done to a parent afterwards is done to a parent.
 void Core::Impl::EndEnqueue(Request* request, const std::shared_ptr<Subscriptions>& subscriptions) {
-  if (subscriptions == nullptr || subscriptions->left == 0) return Executed(request);
+  // A member of a group is carried out at once (GROUP-3): the group waits, AnswerGroup.
+  if (in_group_ || subscriptions == nullptr || subscriptions->left == 0) return Executed(request);
   subscriptions->then = [this, request] { Executed(request); };
+}
+
+// The same for a group that was carried out here. REQUIRES: its owners are frozen, or this core.
+void Core::Impl::AnswerGroup(GroupRequest* request) {
+  std::vector<std::pair<Impl*, Subscriptions*>> wait;
+  for (const auto& member : request->members) {
+    const EnqueueRequest* job = nullptr;
+    if (member->kind == RequestKind::kEnqueue) job = static_cast<EnqueueRequest*>(member.get());
+    if (member->kind == RequestKind::kEnqueueMany)
+      job = &static_cast<EnqueueManyRequest*>(member.get())->job;
+    if (job == nullptr || job->subscriptions == nullptr || job->subscriptions->left == 0) continue;
+    wait.emplace_back(OwnerOfMember(*member), job->subscriptions.get());
+  }
+  if (wait.empty() || !request->error.ok()) return Executed(request);
+  request->untold = static_cast<uint32_t>(wait.size());
+  for (const auto& [owner, subscriptions] : wait) {
+    subscriptions->then = [owner, request] {
+      if (request->untold.fetch_sub(1) == 1) owner->Executed(request);
+    };
+  }
 }
 
 // --- Word of parents ---

@@ -85,7 +85,7 @@ Result<keycodec::JobHeader> Core::Impl::MakeHeader(const QueueRecord& record,
 // A new job in that lane, with all that hangs on it. Errors: kRange, kFull (ids used up), kNotFound (a
 // parent that never was); then nothing has changed.
 Error Core::Impl::AddJob(CoreQueue* queue, LaneId lane, EnqueueRequest* request) {
-  if (!request->after.empty()) VESTQ_RETURN_IF_ERROR(CheckAfter(request));
+  if (!request->after.empty()) VESTQ_RETURN_IF_ERROR(CheckAfter(request, 1));
   Result<keycodec::JobHeader> made = MakeHeader(*queue->record, *request);
   if (!made.ok()) return made.error();
   const JobId id = NewJobId(lane);

@@ -180,7 +180,7 @@ void Core::Impl::Group(GroupRequest* request) {
     if (request->cores != BitOf(id_)) return AskToGo(request);
     task->error = task->Run(*shared_->store);  // reads nothing
     RunGroup(task.get());
-    return Executed(request);
+    return AnswerGroup(request);
   }
   // Read once before anything stands still, so that the blocks are in memory; what it finds is forgotten.
   std::erase_if(task->data,
@@ -266,7 +266,7 @@ void Core::Impl::EndGroup(std::unique_ptr<GroupTask> task) {
     Send(CoreId(0), Message{Message::Kind::kGroupEnd, nullptr, nullptr});
   }
   Thawed();
-  Executed(request);
+  AnswerGroup(request);
 }
 
 // --- A frozen core ---
@@ -333,6 +333,7 @@ bool Core::Impl::StayFrozen() {
 // What has come meanwhile; of one sender, or of one stream, in its order.
 void Core::Impl::Thawed() {
   now_stale_ = true;
+  for (Request* part : std::exchange(held_parts_, {})) refused_.push_back(part);
   for (const Message& message : std::exchange(held_messages_, {})) HandleMessage(message);
   // Before new ones, which may be where an old one was.
   for (const auto& [owner, request] : std::exchange(held_ends_, {})) AbandonAt(owner, request);

@@ -15,6 +15,7 @@ namespace vestq {
 struct Core::Impl::GroupRun {
   std::set<JobId> ended;  // leases that an earlier member ends
   uint64_t jobs = 0;      // that members add
+  uint64_t edges = 0;     // to what these wait for
 };
 
 Core::Impl* Core::Impl::Neighbour(CoreId core) {
@@ -78,10 +79,10 @@ void Core::Impl::RunGroup(GroupTask* task) {
 Error Core::Impl::CheckMember(GroupRun* run, Request* member) {
   switch (member->kind) {
     case RequestKind::kEnqueue:
-      return CheckEnqueue(run, static_cast<const EnqueueRequest&>(*member), 1);
+      return CheckEnqueue(run, member, static_cast<EnqueueRequest*>(member), 1);
     case RequestKind::kEnqueueMany: {
-      const auto& many = static_cast<const EnqueueManyRequest&>(*member);
-      return CheckEnqueue(run, many.job, many.payloads.size());
+      auto* const many = static_cast<EnqueueManyRequest*>(member);
+      return CheckEnqueue(run, member, &many->job, many->payloads.size());
     }
     case RequestKind::kRenew:
       return CheckReceipt(run, static_cast<const RenewRequest&>(*member).receipt, false);
@@ -110,12 +111,21 @@ Error Core::Impl::CheckMember(GroupRun* run, Request* member) {
 }
 
 // What ENQUEUE can be refused for; also of a unique key that is held.
-Error Core::Impl::CheckEnqueue(GroupRun* run, const EnqueueRequest& job, size_t jobs) {
-  Impl* const owner = OwnerOfMember(job);
-  const Result<QueueRecord*> record = owner->RecordOf(job.queue);
+Error Core::Impl::CheckEnqueue(GroupRun* run, const Request* member, EnqueueRequest* job,
+                               size_t jobs) {
+  Impl* const owner = OwnerOfMember(*member);
+  const Result<QueueRecord*> record = owner->RecordOf(job->queue);
   if (!record.ok()) return record.error();
-  const Result<keycodec::JobHeader> header = owner->MakeHeader(**record, job);
+  const Result<keycodec::JobHeader> header = owner->MakeHeader(**record, *job);
   if (!header.ok()) return header.error();
+  if (!job->after.empty()) {
+    VESTQ_RETURN_IF_ERROR(owner->CheckAfter(job, jobs));
+    run->edges += job->after.size() * jobs;
+    if (run->edges > limits::kAfterMax) {
+      return Error(ErrorCode::kRange, "AFTER: the group makes more than " +
+                                          std::to_string(limits::kAfterMax) + " edges");
+    }
+  }
   run->jobs += jobs;
   // Each core takes ids in blocks, and leaves some of the last one.
   const uint64_t most = 2 * (run->jobs + uint64_t{limits::kIdBlock} * shared_->cores);
@@ -169,7 +179,9 @@ Error Core::Impl::RunOne(GroupTask* task, Request* member) {
     owner->group_view_ = task->view.get();
     task->view->Follow(&owner->batch_);
   }
+  owner->in_group_ = true;
   owner->Execute(member);
+  owner->in_group_ = false;
   CHECK(!owner->executed_.empty() && owner->executed_.back() == member,
         "GROUP-3: a member is carried out at once");
   owner->executed_.pop_back();

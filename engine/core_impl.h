@@ -271,11 +271,12 @@ class Core::Impl {
 
   // core_after.cc: the child's side of AFTER
   bool Issued(JobId id, uint64_t bound) const;
-  Error CheckAfter(EnqueueRequest* request) const;
+  Error CheckAfter(EnqueueRequest* request, size_t jobs) const;
   void AddWaiting(CoreQueue* queue, LaneId lane, JobId id, const keycodec::JobHeader& header,
                   EnqueueRequest* request);
   void PutWaiting(LaneId lane, JobId id, const keycodec::WaitingValue& value, keycodec::JobRow row);
   void EndEnqueue(Request* request, const std::shared_ptr<Subscriptions>& subscriptions);
+  void AnswerGroup(GroupRequest* request);
   void TellChild(JobId child, ChildWord word);
   void ReadChild(JobId child);
   void TakeWords(JobId child, size_t count, const ChildTask& task);
@@ -507,7 +508,7 @@ class Core::Impl {
   void RunGroup(GroupTask* task);
   void HoldClocks(const GroupRequest& request, bool hold);
   Error CheckMember(GroupRun* run, Request* member);
-  Error CheckEnqueue(GroupRun* run, const EnqueueRequest& job, size_t jobs);
+  Error CheckEnqueue(GroupRun* run, const Request* member, EnqueueRequest* job, size_t jobs);
   Error CheckReceipt(GroupRun* run, const Receipt& receipt, bool ends);
   Error RunMember(GroupTask* task, Request* member);
   Error RunOne(GroupTask* task, Request* member);
@@ -619,9 +620,11 @@ class Core::Impl {
   GroupRequest* group_ = nullptr;          // the one that started here and is being carried out
   const ReadTask* group_read_ = nullptr;   // what it waits for
   const GroupView* group_view_ = nullptr;  // set while a member is carried out here
+  bool in_group_ = false;                  // a member is just being carried out, for this core
   bool clock_held_ = false;                // now() stands: all of a group is at one moment
   std::vector<Message> held_messages_;
   std::vector<std::unique_ptr<ReadTask>> held_results_;
+  std::vector<Request*> held_parts_;  // back from other cores
   std::vector<Request*> held_requests_;
   std::vector<Stream*> held_streams_;
   std::vector<LeaseRequest*> held_abandons_;

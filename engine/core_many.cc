@@ -23,14 +23,8 @@ void Core::Impl::EnqueueMany(EnqueueManyRequest* request) {
   CHECK(count >= 1 && count <= limits::kEnqueueManyMax, "the caller has checked the number");
   request->ids.clear();
   request->job.subscriptions.reset();
-  if (const Error error = CheckAfter(&request->job); !error.ok()) return Refuse(request, error);
-  if (count * request->job.after.size() > limits::kAfterMax) {
-    return Refuse(request,
-                  Error(ErrorCode::kRange,
-                        "AFTER: " + std::to_string(count) + " jobs that wait for " +
-                            std::to_string(request->job.after.size()) + " each are more than " +
-                            std::to_string(limits::kAfterMax) + " edges"));
-  }
+  if (const Error error = CheckAfter(&request->job, count); !error.ok())
+    return Refuse(request, error);
   const Result<QueueRecord*> found = RecordOf(request->job.queue);
   if (!found.ok()) return Refuse(request, found.error());
   shared_->queues->EnsureStored(*found);

@@ -6,6 +6,7 @@
 // those before it did.
 #pragma once
 
+#include <atomic>
 #include <cstddef>
 #include <cstdint>
 #include <memory>
@@ -32,8 +33,9 @@ struct GroupRequest : Request {
   size_t failed = kNone;
 
   // The engine's.
-  uint64_t cores = 0;    // that take part, as bits
-  uint32_t awaited = 0;  // of them, not frozen yet
+  uint64_t cores = 0;                // that take part, as bits
+  uint32_t awaited = 0;              // of them, not frozen yet
+  std::atomic<uint32_t> untold = 0;  // members with AFTER whose parents do not know of them yet
 };
 static_assert(limits::kCoresMax <= 64, "a bit for each core");
 

@@ -8,6 +8,7 @@
 #include <string>
 #include <vector>
 
+#include "engine/group_request.h"
 #include "tests/sim/world.h"
 
 namespace vestq {
@@ -586,6 +587,56 @@ TEST_P(After, AnEdgeCostsFewRecords) {
   cost("fan-out enqueue", 7 * kEdges + 200, [&] { world_.Run(&many); });
   // A child loses both sides of its edge, its row and job row, and gets its READY key.
   cost("fan-out complete", 5 * kEdges + 200, [&] { Finish("one"); });
+}
+
+TEST_P(After, WorksInsideOfAGroup) {
+  for (int round = 0; round < 6; ++round) {
+    const JobId first = Put("p");
+    const JobId second = Put("p", {}, [](EnqueueRequest* r) { r->space = "s"; });
+    const JobId waits = Put("c", {first});
+    GroupRequest group;
+    const auto complete = [&group](const Receipt& receipt) {
+      auto made = std::make_unique<CompleteRequest>();
+      made->receipt = receipt;
+      group.members.push_back(std::move(made));
+    };
+    const auto enqueue = [&group](const std::vector<JobId>& after, const std::string& space) {
+      auto made = std::make_unique<EnqueueRequest>();
+      made->queue = "c";
+      made->space = space;
+      made->after = after;
+      group.members.push_back(std::move(made));
+      return static_cast<EnqueueRequest*>(group.members.back().get());
+    };
+    Receipt receipts[2] = {Take("p"), Take("p")};
+    if (receipts[0].id != first) std::swap(receipts[0], receipts[1]);
+    complete(receipts[0]);
+    const EnqueueRequest* const one = enqueue({first}, "t");
+    const EnqueueRequest* const both = enqueue({first, second}, "u" + std::to_string(round));
+    if (round == 0) {
+      enqueue({JobId(uint64_t{1} << 40)}, "");
+      world_.Run(&group, Any());
+      EXPECT_EQ(group.error.code(), ErrorCode::kNotFound);
+      EXPECT_EQ(group.failed, 3u);
+      EXPECT_EQ(State(first), JobState::kLeased);
+      EXPECT_EQ(world_.Counts("c").waiting, 1);
+      ExpectSound();
+      group.members.pop_back();
+      receipts[0] = {};
+    }
+    world_.Run(&group, Any());
+    ASSERT_TRUE(group.error.ok()) << group.error.ToString();
+    EXPECT_EQ(State(one->id), JobState::kReady) << "the answer waits, as that of an ENQUEUE does";
+    EXPECT_EQ(Job(both->id).state, JobState::kWaiting);
+    EXPECT_EQ(job_->parents, 1u);
+    world_.Settle();
+    EXPECT_EQ(State(waits), JobState::kReady);
+    EXPECT_TRUE(world_.Complete(receipts[1], Any()).ok());
+    world_.Settle();
+    EXPECT_EQ(State(both->id), JobState::kReady);
+    EXPECT_THAT(world_.Lease("c", 10), SizeIs(3));
+    ExpectNoEdges();
+  }
 }
 
 TEST_P(After, TenThousandParents) {
