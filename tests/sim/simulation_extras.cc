@@ -54,7 +54,7 @@ void Simulation::CheckParents(ModelJob* job) {
       Note(job, "waits for job " + id);
       return Broken("SIM-12: a job came before its parent, job " + id + ", is over", job);
     }
-    if (job->acknowledged && parent->cancelled_event > job->acknowledged_event &&
+    if (job->acknowledged_event > 0 && parent->cancelled_event > job->acknowledged_event &&
         job->redriven_event < parent->cancelled_event && !parent->may_move) {
       return Broken("SIM-12: a job came although its parent, job " + id + ", was cancelled", job);
     }
