@@ -325,9 +325,11 @@ void AddEnqueue(CLI::App* app, Action* action) {
   command
       ->add_option("--after", options->after,
                    "Wait until this job is complete; may be repeated, or a,b,c")
+      ->allow_extra_args(false)
       ->delimiter(',');
-  command->add_option("--header", options->headers,
-                      "NAME=VALUE for the application; may be repeated");
+  command
+      ->add_option("--header", options->headers, "NAME=VALUE for the application; may be repeated")
+      ->allow_extra_args(false);
   command->add_option("--server", options->server, "Where the daemon listens")
       ->capture_default_str();
   command->add_flag("--json", options->json, "Print {\"id\": \"...\"} a line");
