@@ -239,6 +239,7 @@ void Core::Impl::LetGo(const LookupTask& job) {
   const int64_t now_ms =
       value.clock == keycodec::Clock::kEngine ? now().ms() : shared_->clock->Wall().ms();
   const bool later = value.vests_ms > now_ms;
+  if (!later) Emit(EventKind::kReady, queue, job.id, job.attempt);
   keycodec::JobRow row = *job.row;
   row.priority = value.priority;
   // Whether its place follows from its header alone.
@@ -300,6 +301,7 @@ void Core::Impl::DieWaiting(const LookupTask& job, std::string why) {
   Count(queue, keycodec::Counter::kWaiting, -1);
   Count(queue, keycodec::Counter::kDead, 1);
   Count(queue, keycodec::Counter::kDied, 1);
+  Emit(EventKind::kDead, queue, job.id, job.attempt, {}, dead.reason);
   NoteDeath(queue);
   TouchJob(job.id);
 }

@@ -35,6 +35,7 @@ class CheckRowsTest : public CheckTest {
     keycodec::WaitingValue waiting;
     waiting.zone = ZoneOf();
     waiting.lane = LaneOf(12);
+    waiting.enqueued_ms = 1000;
     waiting.pending = 1;
     PutRow(WaitingKey(12), Bytes(waiting));
     ++counts_[Counter::kWaiting];
@@ -58,6 +59,9 @@ class CheckRowsTest : public CheckTest {
     PutRow(keycodec::HandoverKey(LaneId(1), 3, 1),
            Bytes(keycodec::HandoverValue{
                keycodec::HandoverKind::kSubscribe, JobId(12), {JobId(5)}, ""}));
+    // Job 4 is over, and that is still to be told.
+    PutRow(keycodec::HandoverKey(LaneOf(4), 3, 2),
+           Bytes(keycodec::HandoverValue{keycodec::HandoverKind::kParentDone, JobId(4), {}, ""}));
     PutRow(keycodec::DroppedKey(QueueId(7)), Bytes(keycodec::DroppedValue{"gone"}));
   }
 };
