@@ -61,7 +61,6 @@ void Core::Impl::WaitFor(WaitForRequest* request) {
       request->wait && request->block > Duration(0) ? now() + request->block : MonoTime::Max();
   watches_.insert(request);
   watched_[request->id].push_back(request);
-  if (request->wait_until < MonoTime::Max()) watch_timers_.emplace(request->wait_until, request);
   LookForEnd(request->id);
 }
 
@@ -77,7 +76,12 @@ void Core::Impl::EndFound(JobId id, const LookupTask* task) {
                      (task->state == JobState::kGone || task->state == JobState::kDead ||
                       task->state == JobState::kDone);
   for (WaitForRequest* request : std::vector<WaitForRequest*>(it->second)) {
-    if (task->error.ok() && !ended && request->wait) continue;
+    if (task->error.ok() && !ended && request->wait) {
+      // Not before the first look: however short the wait, an end that was there is seen.
+      if (request->wait_until < MonoTime::Max())
+        watch_timers_.emplace(request->wait_until, request);
+      continue;
+    }
     EndWaitFor(request);
     request->ended = task->error.ok() && ended;
     if (!task->error.ok()) {

@@ -13,7 +13,7 @@
 //   SIM-5  a receipt whose job was delivered again, or whose lease is over, is refused
 //   SIM-6  attempts: no job is delivered more often than its attempts allow
 //   SIM-7  not before its time: a delayed job is not delivered early
-//   SIM-9, SIM-10, SIM-12  checkpoints, unique keys, AFTER: simulation_extras.cc
+//   SIM-9, SIM-10, SIM-15  checkpoints, unique keys, AFTER: simulation_extras.cc
 //   SIM-11 a group is carried out whole or not at all, across any crash: simulation_group.cc
 //   SIM-12 to SIM-14  WAITFOR, LEASE of one space, events: simulation_watch.cc
 //   SIM-8  at rest and after every crash the offline check finds nothing, and everything drains
@@ -89,6 +89,7 @@ class Simulation {
   bool StartRedrive(Pending* pending);
   void NoteRedrive(bool moves);
   bool RedriveAll();
+  bool CancelDead();
   void NoteRevoked(ModelJob* job);
   // A lease claimed then may have been revoked.
   bool RevokedSince(const ModelJob& job, int64_t claimed_ms) const;

@@ -3,7 +3,7 @@
 //   SIM-9   a delivery brings the checkpoint that was acknowledged last, or one asked for since
 //   SIM-10  a unique key is given to a second job only when the first may be finished; and whom a
 //           refusal names has not been finished before it was asked, but for a window
-//   SIM-12  a job is delivered only when each of its parents may be over; and not at all, unless it was
+//   SIM-15  a job is delivered only when each of its parents may be over; and not at all, unless it was
 //           redriven, when one was cancelled after the job's ENQUEUE had been answered
 #include <algorithm>
 
@@ -52,11 +52,11 @@ void Simulation::CheckParents(ModelJob* job) {
     const std::string id = std::to_string(parent->id.value());
     if (!parent->gone && !parent->maybe_gone && !parent->may_move) {
       Note(job, "waits for job " + id);
-      return Broken("SIM-12: a job came before its parent, job " + id + ", is over", job);
+      return Broken("SIM-15: a job came before its parent, job " + id + ", is over", job);
     }
     if (job->acknowledged_event > 0 && parent->cancelled_event > job->acknowledged_event &&
         job->redriven_event < parent->cancelled_event && !parent->may_move) {
-      return Broken("SIM-12: a job came although its parent, job " + id + ", was cancelled", job);
+      return Broken("SIM-15: a job came although its parent, job " + id + ", was cancelled", job);
     }
   }
 }

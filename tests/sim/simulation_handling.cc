@@ -48,7 +48,22 @@ bool Simulation::RedriveAll() {
       Broken("REDRIVE failed: " + request.error.ToString());
     redriven += request.redriven;
   }
-  return redriven > 0;
+  return redriven > 0 || CancelDead();
+}
+
+// A dead job whose unique key is held by one that waits for it: only a CANCEL helps them on.
+bool Simulation::CancelDead() {
+  for (const auto& job : jobs_) {
+    if (job->id == JobId(0) || world_->State(job->id) != JobState::kDead) continue;
+    CancelRequest cancel;
+    cancel.id = job->id;
+    world_->Run(&cancel);
+    job->gone = true;
+    job->gone_event = job->cancelled_event = ++events_;
+    Note(job.get(), "cancelled, dead");
+    return true;
+  }
+  return false;
 }
 
 bool Simulation::StartHandling(Pending* pending) {
