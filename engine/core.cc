@@ -263,10 +263,6 @@ bool Core::Impl::CompleteAnswers() {
   const bool any = !answers_.empty();
   for (size_t i = 0; i < answers_.size(); ++i) {
     Request* const request = answers_[i];
-    if (frozen_ && request->kind == RequestKind::kJobsPart) {
-      held_parts_.push_back(request);  // it goes on with what a frozen core must not touch
-      continue;
-    }
     request->done(request, request->context);  // may call Start
   }
   answers_.clear();

@@ -333,7 +333,6 @@ bool Core::Impl::StayFrozen() {
 // What has come meanwhile; of one sender, or of one stream, in its order.
 void Core::Impl::Thawed() {
   now_stale_ = true;
-  for (Request* part : std::exchange(held_parts_, {})) refused_.push_back(part);
   for (const Message& message : std::exchange(held_messages_, {})) HandleMessage(message);
   // Before new ones, which may be where an old one was.
   for (const auto& [owner, request] : std::exchange(held_ends_, {})) AbandonAt(owner, request);

@@ -624,7 +624,6 @@ class Core::Impl {
   bool clock_held_ = false;                // now() stands: all of a group is at one moment
   std::vector<Message> held_messages_;
   std::vector<std::unique_ptr<ReadTask>> held_results_;
-  std::vector<Request*> held_parts_;  // back from other cores
   std::vector<Request*> held_requests_;
   std::vector<Stream*> held_streams_;
   std::vector<LeaseRequest*> held_abandons_;
