@@ -25,7 +25,7 @@ Error AgeTask::Run(const Store& store) {
 
 Error AgeTask::RunLane(const Store& store, LaneId lane) {
   std::string prefix, next;
-  keycodec::AppendQueuePrefix(lane, queue, &prefix);
+  keycodec::AppendLifePrefix(lane, queue, incarnation, &prefix);
   auto it = store.NewIterator(Family::kVesting, prefix, keycodec::PrefixSuccessor(prefix));
   it->Seek(prefix);
   while (it->Valid()) {

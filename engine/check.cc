@@ -50,6 +50,11 @@ class StoreCheck {
     }
     VESTQ_RETURN_IF_ERROR(CheckCounters());
     VESTQ_RETURN_IF_ERROR(CheckClocks());
+    if (report_.void_keys > 0 && !erasing_) {
+      report_.Add("ERASE-1", std::to_string(report_.void_keys) +
+                                 " keys of purged or dropped queues, and no word that any are left "
+                                 "to erase");
+    }
     return std::move(report_);
   }
 
@@ -81,6 +86,9 @@ class StoreCheck {
     VESTQ_RETURN_IF_ERROR(Setting("lanes", 0, &lanes));
     VESTQ_RETURN_IF_ERROR(Setting("epoch", 0, &bounds_.epoch));
     VESTQ_RETURN_IF_ERROR(Setting("ids", 0, &bounds_.ids));
+    uint64_t erasing = 0;
+    VESTQ_RETURN_IF_ERROR(Setting("erase", 0, &erasing));
+    erasing_ = erasing != 0;
     if (lanes == 0 || lanes > limits::kLanesMax) {
       return Error(ErrorCode::kCorruption, "the store does not say how many lanes it has");
     }
@@ -99,7 +107,7 @@ class StoreCheck {
       ++report_.queues;
       QueueTally tally;
       tally.name = *name;
-      tally.incarnation = queue->incarnation;
+      tally.life = LifeOf(*queue);
       if (const auto [other, fresh] = queues_.emplace(queue->queue, tally); !fresh) {
         report_.Add("QUEUE-1", "queues '" + *name + "' and '" + other->second.name +
                                    "' have the same number " +
@@ -155,7 +163,7 @@ class StoreCheck {
         report_.Add("QUEUE-1", "the dead letter of job " + std::to_string(dead->id.value()) +
                                    " is of queue number " + std::to_string(dead->queue.value()) +
                                    ", which has no row");
-      } else if (queue->second.Lives(dead->incarnation)) {
+      } else if (queue->second.Lives(KeyKind::kDead, dead->incarnation)) {
         ++letters;
       } else {
         ++report_.void_keys;
@@ -183,9 +191,14 @@ class StoreCheck {
                                           std::to_string(row->queue.value()) +
                                           ", which has no row");
       }
-      if (!queue->second.Lives(counters->incarnation)) return;
+      if (queue->second.dropped) return;
       keycodec::CounterValue& sum = sums[row->queue];
-      for (size_t i = 0; i < keycodec::kCounters; ++i) sum.values[i] += counters->values[i];
+      keycodec::CounterValue living = *counters;
+      for (size_t i = 0; i < kKeyKinds; ++i) {
+        // Purged since it was written.
+        if (counters->incarnation < queue->second.life.living[i]) living[kCounterOfKind[i]] = 0;
+      }
+      for (size_t i = 0; i < keycodec::kCounters; ++i) sum.values[i] += living.values[i];
     });
     VESTQ_RETURN_IF_ERROR(error);
     for (const auto& [id, tally] : queues_) {
@@ -223,6 +236,7 @@ class StoreCheck {
 
   const Store* const store_;
   LaneCheck::Bounds bounds_;
+  bool erasing_ = false;
   QueueTallies queues_;
   CheckReport report_;
 };

@@ -28,6 +28,8 @@
 //   LEASE-2  no fence is of an epoch that the store has not had yet
 //   SCHED-1  a schedule that is not paused has the timer of its next slot
 //   QUEUE-1  every queue number in use has its queue row, or that of a dropped queue, and one only
+//   LIFE-1   no key is of an incarnation that its queue has not come to yet
+//   ERASE-1  while there are void keys, the store says that something is left to erase
 //   CODE-1   every key and value decodes
 #pragma once
 

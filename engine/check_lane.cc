@@ -53,9 +53,9 @@ Error LaneCheck::Gather(uint64_t from) {
       }
       if (first_round_) Note(*entry);
       const auto queue = queues_->find(entry->queue);
-      const bool living = queue != queues_->end() && queue->second.Lives(entry->incarnation);
-      if (!living || entry->id < from || entry->id >= upper_) continue;
+      if (queue == queues_->end() || entry->id < from || entry->id >= upper_) continue;
       entries_.push_back(*entry);
+      entries_.back().is_void = IsVoid(queue->second, *entry);
       if (entries_.size() >= entries_max_) MakeRoom();
     }
     VESTQ_RETURN_IF_ERROR(it->error());
@@ -63,6 +63,16 @@ Error LaneCheck::Gather(uint64_t from) {
   std::sort(entries_.begin(), entries_.end(),
             [](const Entry& a, const Entry& b) { return a.id < b.id; });
   return Error::Ok();
+}
+
+// A leased job is of no incarnation.
+bool LaneCheck::IsVoid(const QueueTally& queue, const Entry& entry) {
+  switch (entry.state) {
+    case State::kReady: return !queue.Lives(KeyKind::kReady, entry.incarnation);
+    case State::kScheduled: return !queue.Lives(KeyKind::kScheduled, entry.incarnation);
+    case State::kLeased: return queue.dropped;
+  }
+  return false;
 }
 
 // Keeps the half with the smaller ids; the rest is for the next round.
@@ -145,18 +155,24 @@ Result<LaneCheck::Entry> LaneCheck::Decode(keycodec::Range range, std::string_vi
 // Counts it and checks what needs no other key.
 void LaneCheck::Note(const Entry& entry) {
   CheckId(JobId(entry.id));
-  QueueTally* const queue = Living(entry.queue, entry.incarnation, Name(entry.id));
+  QueueTally* const queue = Find(entry.queue, Name(entry.id));
   if (queue == nullptr) return;
   switch (entry.state) {
     case State::kReady:
+      if (!Lives(*queue, KeyKind::kReady, entry.incarnation, Name(entry.id))) return;
       ++queue->ready;
       ++report_->ready;
       break;
     case State::kScheduled:
+      if (!Lives(*queue, KeyKind::kScheduled, entry.incarnation, Name(entry.id))) return;
       ++queue->scheduled;
       ++report_->scheduled;
       break;
-    case State::kLeased:
+    case State::kLeased:  // of no incarnation: a purge leaves it
+      if (queue->dropped) {
+        ++report_->void_keys;
+        return;
+      }
       ++queue->leased;
       ++report_->leased;
       break;
@@ -174,17 +190,24 @@ void LaneCheck::CheckId(JobId id) {
   }
 }
 
-// The queue's tally; nullptr when there is no such queue or it is an earlier life of it.
-QueueTally* LaneCheck::Living(QueueId queue, Incarnation incarnation, const std::string& who) {
+QueueTally* LaneCheck::Find(QueueId queue, const std::string& who) {
   const auto found = queues_->find(queue);
-  if (found == queues_->end()) {
-    report_->Add("QUEUE-1", who + " is of queue number " + std::to_string(queue.value()) +
-                                ", which has no row");
-    return nullptr;
-  }
-  if (found->second.Lives(incarnation)) return &found->second;
-  ++report_->void_keys;
+  if (found != queues_->end()) return &found->second;
+  report_->Add("QUEUE-1",
+               who + " is of queue number " + std::to_string(queue.value()) + ", which has no row");
   return nullptr;
+}
+
+bool LaneCheck::Lives(const QueueTally& queue, KeyKind kind, Incarnation incarnation,
+                      const std::string& who) {
+  if (queue.Lives(kind, incarnation)) return true;
+  ++report_->void_keys;
+  if (!queue.dropped && incarnation > queue.life[kind]) {
+    report_->Add("LIFE-1", who + " stands in incarnation " + std::to_string(incarnation.value()) +
+                               " of queue '" + queue.name + "', which has come to " +
+                               std::to_string(queue.life[kind].value()));
+  }
+  return false;
 }
 
 std::string LaneCheck::Key(uint64_t id, bool row) const {
@@ -265,12 +288,15 @@ LaneCheck::Job LaneCheck::DecodeJob(std::string_view key, std::string_view value
     return job;
   }
   job.header = std::move(record->header);
-  if (QueueTally* const queue =
-          Living(job.header.zone.queue, job.header.zone.incarnation, Name(id.value()))) {
-    job.living = true;
-    queue->bytes += static_cast<int64_t>(record->payload.size());
-    report_->payload_bytes += record->payload.size();
+  QueueTally* const queue = Find(job.header.zone.queue, Name(id.value()));
+  if (queue == nullptr) return job;
+  if (queue->dropped) {
+    ++report_->void_keys;
+    return job;
   }
+  job.living = true;  // or purged, which its key tells: it counts until it is erased
+  queue->bytes += static_cast<int64_t>(record->payload.size());
+  report_->payload_bytes += record->payload.size();
   return job;
 }
 
@@ -299,6 +325,13 @@ void LaneCheck::JoinOne(uint64_t id, const Entry* entries, size_t count, const J
     return;
   }
   if (!job->living) return;
+  if (count == 1 && entries[0].is_void) {
+    const bool holds =
+        (entries[0].flags & keycodec::kFlagUnique) != 0 && HoldsUnique(entries[0], *job);
+    unique_holders_ += holds;
+    if ((entries[0].flags & keycodec::kFlagParent) != 0) AgreeParent(entries[0]);
+    return;
+  }
   if (count == 1) Agree(entries[0], *job, row);
   if (dead) return AgreeDead(id, *job, *row);
   if (count != 0) return;
@@ -314,9 +347,7 @@ void LaneCheck::AgreeElsewhere(uint64_t id, const keycodec::JobRow& row) {
     if (const auto key = keycodec::DecodeWaitingKey(row.key); key.ok()) of = key->id;
   } else {
     if (const auto key = keycodec::DecodeDoneKey(row.key); key.ok()) {
-      // Of an earlier incarnation it may have been erased already.
-      if (Living(key->queue, key->incarnation, Name(id)) == nullptr) return;
-      of = key->id;
+      of = key->id;  // also a purged one, until both are erased
     }
   }
   std::string bytes;
@@ -331,8 +362,8 @@ void LaneCheck::AgreeElsewhere(uint64_t id, const keycodec::JobRow& row) {
 
 void LaneCheck::Agree(const Entry& entry, const Job& job, const keycodec::JobRow* row) {
   const keycodec::Zone& zone = job.header.zone;
-  const bool zone_agrees = zone.queue == entry.queue && zone.incarnation == entry.incarnation &&
-                           zone.order == entry.order && SpaceHash(zone.space) == entry.space_hash;
+  const bool zone_agrees = zone.queue == entry.queue && zone.order == entry.order &&
+                           SpaceHash(zone.space) == entry.space_hash;
   if (!zone_agrees)
     report_->Add("JOB-3",
                  Name(entry.id) + ": its key is of another queue or space than its header");
@@ -352,7 +383,14 @@ void LaneCheck::Agree(const Entry& entry, const Job& job, const keycodec::JobRow
   }
   AgreeFlags(entry, job, row);
   if ((entry.flags & keycodec::kFlagParent) != 0) AgreeParent(entry);
-  if ((entry.flags & keycodec::kFlagUnique) != 0) AgreeUnique(entry, job);
+  if ((entry.flags & keycodec::kFlagUnique) != 0) {
+    if (HoldsUnique(entry, job)) {
+      ++unique_holders_;
+    } else {
+      report_->Add("UNIQUE-1",
+                   Name(entry.id) + " should hold its unique key; the key's row does not say so");
+    }
+  }
   if ((entry.flags & keycodec::kFlagExpire) != 0) AgreeExpiry(entry, job, row);
   AgreePlace(entry, job, row);
 }
@@ -385,18 +423,14 @@ void LaneCheck::AgreeParent(const Entry& entry) {
   }
 }
 
-void LaneCheck::AgreeUnique(const Entry& entry, const Job& job) {
+bool LaneCheck::HoldsUnique(const Entry& entry, const Job& job) {
   const keycodec::JobHeader& header = job.header;
   std::string bytes;
   const Error error = store_->Get(
       Family::kRows, keycodec::UniqueKey(header.zone.queue, header.zone.space, header.unique_key),
       &bytes);
   const auto row = keycodec::DecodeUniqueValue(bytes);
-  if (!error.ok() || !row.ok() || !row->live || row->id.value() != entry.id) {
-    return report_->Add(
-        "UNIQUE-1", Name(entry.id) + " should hold its unique key; the key's row does not say so");
-  }
-  ++unique_holders_;
+  return error.ok() && row.ok() && row->live && row->id.value() == entry.id;
 }
 
 void LaneCheck::AgreeExpiry(const Entry& entry, const Job& job, const keycodec::JobRow* row) {
@@ -446,12 +480,15 @@ void LaneCheck::AgreePlace(const Entry& entry, const Job& job, const keycodec::J
 }
 
 void LaneCheck::AgreeDead(uint64_t id, const Job& job, const keycodec::JobRow& row) {
-  ++report_->dead;
-  if (const auto queue = queues_->find(job.header.zone.queue); queue != queues_->end())
-    ++queue->second.dead;
   const auto key = keycodec::DecodeDeadKey(row.key);
-  if (!key.ok() || key->id.value() != id || key->queue != job.header.zone.queue ||
-      key->incarnation != job.header.zone.incarnation) {
+  const auto queue = queues_->find(job.header.zone.queue);
+  const bool is_void =
+      key.ok() && queue != queues_->end() && !queue->second.Lives(KeyKind::kDead, key->incarnation);
+  if (!is_void) {
+    ++report_->dead;
+    if (queue != queues_->end()) ++queue->second.dead;
+  }
+  if (!key.ok() || key->id.value() != id || key->queue != job.header.zone.queue) {
     return report_->Add("DEAD-1",
                         Name(id) + ": its job row names a dead letter that is not its own");
   }
@@ -460,12 +497,14 @@ void LaneCheck::AgreeDead(uint64_t id, const Job& job, const keycodec::JobRow& r
     return report_->Add("DEAD-1",
                         Name(id) + " is dead by its job row, its dead letter: " + error.ToString());
   }
+  if (is_void) return;
   ++dead_rows_;
   const Result<keycodec::DeadValue> dead = keycodec::DecodeDeadValue(bytes);
   if (!dead.ok())
     return report_->Add("CODE-1", Name(id) + ": its dead letter: " + dead.error().text());
-  if (!(dead->zone == job.header.zone) || dead->lane != lane_ ||
-      dead->enqueued_ms != job.header.enqueued_ms) {
+  keycodec::Zone zone = job.header.zone;
+  zone.incarnation = key->incarnation;
+  if (!(dead->zone == zone) || dead->lane != lane_ || dead->enqueued_ms != job.header.enqueued_ms) {
     report_->Add("DEAD-1", Name(id) + ": its dead letter does not agree with its header");
   }
 }

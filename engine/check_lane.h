@@ -12,6 +12,7 @@
 #include "engine/base/ids.h"
 #include "engine/base/result.h"
 #include "engine/check.h"
+#include "engine/queue_life.h"
 #include "engine/store.h"
 #include "keycodec/keys.h"
 #include "keycodec/records.h"
@@ -21,11 +22,11 @@ namespace vestq {
 // A full count of one queue, to be held against its counters.
 struct QueueTally {
   std::string name;
-  Incarnation incarnation;
+  QueueLife life;
   bool dropped = false;  // all its keys are void
   int64_t ready = 0, scheduled = 0, leased = 0, dead = 0, waiting = 0, done = 0, bytes = 0;
 
-  bool Lives(Incarnation of) const { return !dropped && incarnation == of; }
+  bool Lives(KeyKind kind, Incarnation of) const { return !dropped && life[kind] == of; }
 };
 using QueueTallies = std::unordered_map<QueueId, QueueTally>;
 
@@ -51,7 +52,8 @@ class LaneCheck {
   Error Run();
   // Job rows that say a job is dead, all of whose dead letters exist.
   uint64_t dead_rows() const { return dead_rows_; }
-  // Jobs that hold a unique key, all of whose rows name them.
+  // Jobs that hold a unique key, all of whose rows name them; those that were purged and whose rows still
+  // name them count, too.
   uint64_t unique_holders() const { return unique_holders_; }
   // Jobs in the vesting family that say that others wait for them, all of which have edges.
   uint64_t parents() const { return parents_; }
@@ -71,6 +73,7 @@ class LaneCheck {
     State state = State::kReady;
     keycodec::Clock clock = keycodec::Clock::kEngine;
     keycodec::Order order = keycodec::Order::kPriority;
+    bool is_void = false;  // purged or dropped
   };
   struct Job {
     keycodec::JobHeader header;
@@ -80,6 +83,7 @@ class LaneCheck {
   Error Gather(uint64_t from);
   Result<Entry> Decode(keycodec::Range range, std::string_view key, std::string_view value);
   void Note(const Entry& entry);
+  static bool IsVoid(const QueueTally& queue, const Entry& entry);
   void MakeRoom();
   Error Join(uint64_t from);
   void JoinOne(uint64_t id, const Entry* entries, size_t count, const Job* job,
@@ -87,13 +91,17 @@ class LaneCheck {
   void Agree(const Entry& entry, const Job& job, const keycodec::JobRow* row);
   void AgreeFlags(const Entry& entry, const Job& job, const keycodec::JobRow* row);
   void AgreeParent(const Entry& entry);
-  void AgreeUnique(const Entry& entry, const Job& job);
+  bool HoldsUnique(const Entry& entry, const Job& job);
   void AgreeExpiry(const Entry& entry, const Job& job, const keycodec::JobRow* row);
   void AgreePlace(const Entry& entry, const Job& job, const keycodec::JobRow* row);
   void AgreeElsewhere(uint64_t id, const keycodec::JobRow& row);
   void AgreeDead(uint64_t id, const Job& job, const keycodec::JobRow& row);
   Job DecodeJob(std::string_view key, std::string_view value);
-  QueueTally* Living(QueueId queue, Incarnation incarnation, const std::string& who);
+  // The queue's tally; nullptr, after the report is told, when it has no row.
+  QueueTally* Find(QueueId queue, const std::string& who);
+  // Whether a key of that kind lives; one that is void is counted.
+  bool Lives(const QueueTally& queue, KeyKind kind, Incarnation incarnation,
+             const std::string& who);
   void CheckId(JobId id);
   std::string Key(uint64_t id, bool row) const;
 

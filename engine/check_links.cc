@@ -41,7 +41,11 @@ Error LinkCheck::CheckWaiting() {
     const auto waiting = keycodec::DecodeWaitingValue(value);
     if (!row.ok() || !waiting.ok()) return;
     const auto queue = queues_->find(row->queue);
-    if (queue == queues_->end() || !queue->second.Lives(row->incarnation)) return;
+    if (queue == queues_->end() || queue->second.dropped) return;
+    if (!queue->second.Lives(KeyKind::kWaiting, row->incarnation)) {
+      unique_holders_ += HoldsUnique(row->id, *waiting);  // until it is erased
+      return;
+    }
     ++report_->waiting;
     std::string bytes;
     const bool has_row = Has(keycodec::JobRowKey(waiting->lane, row->id), &bytes);
@@ -72,18 +76,33 @@ void LinkCheck::AgreeRecord(JobId id, const keycodec::WaitingValue& waiting) {
   const auto job = keycodec::DecodeJobRecord(record);
   if (!job.ok()) return;
   const keycodec::JobHeader& header = job->header;
-  if (!(header.zone == waiting.zone) || header.enqueued_ms != waiting.enqueued_ms)
+  keycodec::Zone zone = header.zone;
+  zone.incarnation = waiting.zone.incarnation;
+  if (!(zone == waiting.zone) || header.enqueued_ms != waiting.enqueued_ms)
     report_->Add("JOB-3", Name(id) + ": its waiting row does not agree with its header");
   if ((waiting.flags & keycodec::kFlagUnique) == 0) return;
+  if (HoldsUnique(id, waiting)) {
+    ++unique_holders_;
+  } else {
+    report_->Add("UNIQUE-1",
+                 Name(id) + " should hold its unique key; the key's row does not say so");
+  }
+}
+
+bool LinkCheck::HoldsUnique(JobId id, const keycodec::WaitingValue& waiting) const {
+  if ((waiting.flags & keycodec::kFlagUnique) == 0) return false;
+  std::string key;
+  keycodec::AppendJobKey(waiting.lane, id, &key);
+  std::string record;
+  if (!store_->Get(Family::kJob, key, &record).ok()) return false;
+  const auto job = keycodec::DecodeJobRecord(record);
+  if (!job.ok()) return false;
+  const keycodec::JobHeader& header = job->header;
   std::string bytes;
   const bool there =
       Has(keycodec::UniqueKey(header.zone.queue, header.zone.space, header.unique_key), &bytes);
   const auto holder = keycodec::DecodeUniqueValue(bytes);
-  if (!there || !holder.ok() || !holder->live || holder->id != id) {
-    return report_->Add("UNIQUE-1",
-                        Name(id) + " should hold its unique key; the key's row does not say so");
-  }
-  ++unique_holders_;
+  return there && holder.ok() && holder->live && holder->id == id;
 }
 
 Error LinkCheck::CheckChildEdges() {
@@ -133,8 +152,8 @@ LinkCheck::Parent LinkCheck::FindParent(JobId parent) {
   if (!job.ok()) return Parent::kElsewhere;
   const keycodec::Zone& zone = job->header.zone;
   const auto queue = queues_->find(zone.queue);
-  // Of an earlier incarnation: its erasing will tell its children.
-  if (queue == queues_->end() || !queue->second.Lives(zone.incarnation)) return Parent::kElsewhere;
+  // Dropped: its erasing will tell its children.
+  if (queue == queues_->end() || queue->second.dropped) return Parent::kElsewhere;
   std::string row_bytes;
   if (!Has(keycodec::JobRowKey(lane, parent), &row_bytes)) return Parent::kInVesting;
   const auto row = keycodec::DecodeJobRow(row_bytes);

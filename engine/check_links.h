@@ -35,6 +35,7 @@ class LinkCheck {
   Error CheckChildEdges();
   Error CheckParentEdges(uint64_t marked);
   Parent FindParent(JobId parent);
+  bool HoldsUnique(JobId id, const keycodec::WaitingValue& waiting) const;
   void AgreeRecord(JobId id, const keycodec::WaitingValue& waiting);
   bool Has(const std::string& key, std::string* value) const {
     return store_->Get(Family::kRows, key, value).ok();

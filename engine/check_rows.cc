@@ -66,7 +66,7 @@ Error RowCheck::CheckDone() {
     CheckLane(done->lane, kWhat);
     QueueTally* const queue = Find(row->queue, kWhat);
     if (queue == nullptr) return;
-    if (queue->Lives(row->incarnation)) {
+    if (queue->Lives(KeyKind::kDone, row->incarnation)) {
       ++queue->done;
     } else {
       ++report_->void_keys;
@@ -83,7 +83,7 @@ Error RowCheck::CheckWaiting() {
     CheckLane(waiting->lane, kWhat);
     QueueTally* const queue = Find(row->queue, kWhat);
     if (queue == nullptr) return;
-    if (queue->Lives(row->incarnation)) {
+    if (queue->Lives(KeyKind::kWaiting, row->incarnation)) {
       ++queue->waiting;
     } else {
       ++report_->void_keys;

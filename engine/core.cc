@@ -155,6 +155,7 @@ bool Core::Impl::Turn() {
   LookForStep(wall);
   FireTimers(wall);
   EndPauses();
+  VanishDue();
   ExpireWaits();
   ServeWaiters();
   ServeWatches();
@@ -176,13 +177,27 @@ bool Core::Impl::HasWork() const {
          !told_.empty();
 }
 
-// The counter rows of the queues that were touched.
+namespace {
+
+bool HasJobs(const keycodec::CounterValue& counters) {
+  bool any = counters[keycodec::Counter::kLeased] != 0;
+  for (const keycodec::Counter counter : kCounterOfKind) any |= counters[counter] != 0;
+  return any;
+}
+
+}  // namespace
+
+// The counter rows of the queues that were touched. One that was dropped or has vanished has none until
+// it is used again (QUEUE-1).
 void Core::Impl::AppendCounters(Batch* batch) {
   for (CoreQueue* queue : dirty_) {
     queue->counters_dirty = false;
-    value_.clear();
-    keycodec::Append(queue->counters, &value_);
-    batch->Put(Family::kRows, keycodec::CounterKey(id_.value(), queue->record->id), value_);
+    WatchVanish(queue);
+    if (queue->record->stored.load(std::memory_order_relaxed) || HasJobs(queue->counters)) {
+      value_.clear();
+      keycodec::Append(queue->counters, &value_);
+      batch->Put(Family::kRows, keycodec::CounterKey(id_.value(), queue->life.number), value_);
+    }
     QueueSlot& slot = queue->record->slots[id_.value()];
     for (size_t i = 0; i < keycodec::kCounters; ++i) {
       slot.counters[i].store(queue->counters.values[i], std::memory_order_relaxed);
@@ -278,6 +293,7 @@ void Core::Impl::FailEverything() {
   notify_.clear();
   retries_.clear();
   pauses_.clear();
+  vanishing_.clear();
   HandleMessages();
   HandleReads();
   // Reads that were not handed to the readers yet come to an end as those with the readers do:
@@ -345,6 +361,7 @@ Duration Core::Impl::UntilDue() const {
   if (!retries_.empty()) due = std::min(due, retries_.begin()->first);
   if (!pauses_.empty()) due = std::min(due, pauses_.begin()->first);
   if (!watch_timers_.empty()) due = std::min(due, watch_timers_.begin()->first);
+  if (!vanishing_.empty()) due = std::min(due, vanishing_.begin()->first.first);
   int64_t wall_ms = MonoTime::Max().ms();
   for (const auto& lane : lanes_) {
     for (const DueScan* scan : {&lane.due[0], &lane.timers[0]}) {

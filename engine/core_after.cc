@@ -75,7 +75,7 @@ void Core::Impl::AddWaiting(CoreQueue* queue, LaneId lane, JobId id,
   value.pending = static_cast<uint32_t>(request->after.size());
   keycodec::JobRow row;
   row.priority = header.priority;
-  DCHECK(queue->record->id == header.zone.queue);
+  DCHECK(queue->life.number == header.zone.queue);
   PutWaiting(lane, id, value, std::move(row));
 
   value_.clear();
@@ -103,15 +103,18 @@ void Core::Impl::AddWaiting(CoreQueue* queue, LaneId lane, JobId id,
 // The job waits from now on. `row` has what is to stay known of it.
 void Core::Impl::PutWaiting(LaneId lane, JobId id, const keycodec::WaitingValue& value,
                             keycodec::JobRow row) {
+  CoreQueue* const queue = QueueById(value.zone.queue);
+  keycodec::WaitingValue placed = value;
+  placed.zone.incarnation = queue->life[KeyKind::kWaiting];  // LIFE-1
   row.place = keycodec::Place::kWaiting;
-  row.key = keycodec::WaitingKey(value.zone.queue, value.zone.incarnation, id);
+  row.key = keycodec::WaitingKey(placed.zone.queue, placed.zone.incarnation, id);
   value_.clear();
-  keycodec::Append(value, &value_);
+  keycodec::Append(placed, &value_);
   PutRow(row.key, value_);
   value_.clear();
   keycodec::Append(row, &value_);
   PutRow(keycodec::JobRowKey(lane, id), value_);
-  Count(QueueById(value.zone.queue), keycodec::Counter::kWaiting, 1);
+  Count(queue, keycodec::Counter::kWaiting, 1);
   TouchJob(id);
 }
 
@@ -156,7 +159,7 @@ void Core::Impl::TellChild(JobId child, ChildWord word) {
 void Core::Impl::ReadChild(JobId child) {
   ChildWords& words = child_words_[child];
   words.reading = true;
-  auto task = std::make_unique<ChildTask>(shared_->LaneOf(child), child);
+  auto task = std::make_unique<ChildTask>(shared_->LaneOf(child), child, shared_->queues.get());
   size_t count = 0;
   for (const ChildWord& word : words.list) {
     if (count > 0 && task->parents.size() + word.parents.size() > kEdgesARead) break;
@@ -169,7 +172,7 @@ void Core::Impl::ReadChild(JobId child) {
   task->mark = jobs_log_.Begin();
   ChildTask* const raw = task.get();
   task->finish = [this, child, count, raw](ReadTask*) {
-    const bool changed = jobs_log_.Changed(raw->mark, child);
+    const bool changed = jobs_log_.Changed(raw->mark, child) || OfAnotherLife(raw->job);
     jobs_log_.End(raw->mark);
     if (shared_->writes->failed()) return;  // FailWords sees to those who wait
     if (changed) return ReadChild(child);
@@ -263,7 +266,7 @@ void Core::Impl::LetGo(const LookupTask& job) {
   }
   DeleteRow(keycodec::JobRowKey(job.lane, job.id));
   if (!later) {
-    return PutReady(queue, job.lane, zone.space, zone.incarnation, zone.order,
+    return PutReady(queue, job.lane, zone.space, zone.order,
                     {value.priority, value.enqueued_ms, job.id}, {value.flags, job.attempt},
                     std::make_shared<const std::string>(job.record_bytes));
   }
@@ -278,7 +281,9 @@ void Core::Impl::DieWaiting(const LookupTask& job, std::string why) {
   DeleteRow(job.row->key);
   if ((job.flags & keycodec::kFlagUnique) != 0) FreeUniqueKey(job.lane, header, job.id, false);
   keycodec::DeadValue dead;
+  const Incarnation incarnation = queue->life[KeyKind::kDead];
   dead.zone = header.zone;
+  dead.zone.incarnation = incarnation;
   dead.lane = job.lane;
   dead.attempt = job.attempt;
   dead.attempts_max = header.attempts_max;
@@ -291,7 +296,7 @@ void Core::Impl::DieWaiting(const LookupTask& job, std::string why) {
   dead.type = header.type;
   keycodec::JobRow row = *job.row;
   row.place = keycodec::Place::kDead;
-  row.key = keycodec::DeadKey(header.zone.queue, header.zone.incarnation, now().ms(), job.id);
+  row.key = keycodec::DeadKey(header.zone.queue, incarnation, now().ms(), job.id);
   value_.clear();
   keycodec::Append(dead, &value_);
   PutRow(row.key, value_);

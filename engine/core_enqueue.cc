@@ -30,7 +30,6 @@ void Core::Impl::Enqueue(EnqueueRequest* request) {
     return Executed(request);
   }
   CoreQueue* const queue = QueueHere(*found);
-  shared_->queues->EnsureStored(*found);
   request->added = true;
   request->subscriptions.reset();
   if (!request->unique_key.empty()) return EnqueueUnique(queue, request);
@@ -39,12 +38,13 @@ void Core::Impl::Enqueue(EnqueueRequest* request) {
 }
 
 // The header of a job that is enqueued now. Errors: kRange (it would vest after the last time).
-Result<keycodec::JobHeader> Core::Impl::MakeHeader(const QueueRecord& record,
+Result<keycodec::JobHeader> Core::Impl::MakeHeader(const CoreQueue& queue,
                                                    const EnqueueRequest& request) {
+  const QueueRecord& record = *queue.record;
   if (request.when == EnqueueRequest::When::kDelay) now_stale_ = true;  // it runs from now
   const MonoTime at = now();
   keycodec::JobHeader header;
-  header.zone = {record.id, record.current(), record.order(), request.space};
+  header.zone = {queue.life.number, queue.life[KeyKind::kReady], record.order(), request.space};
   header.priority = request.priority;
   header.enqueued_ms = at.ms();
   header.enqueued_wall_ms = shared_->clock->Wall().ms();
@@ -86,8 +86,9 @@ Result<keycodec::JobHeader> Core::Impl::MakeHeader(const QueueRecord& record,
 // parent that never was); then nothing has changed.
 Error Core::Impl::AddJob(CoreQueue* queue, LaneId lane, EnqueueRequest* request) {
   if (!request->after.empty()) VESTQ_RETURN_IF_ERROR(CheckAfter(request, 1));
-  Result<keycodec::JobHeader> made = MakeHeader(*queue->record, *request);
+  Result<keycodec::JobHeader> made = MakeHeader(*queue, *request);
   if (!made.ok()) return made.error();
+  shared_->queues->EnsureStored(queue->record);  // in this turn: VANISH-1
   const JobId id = NewJobId(lane);
   if (id.value() > limits::kJobIdMax) {
     return Error(ErrorCode::kFull,
@@ -119,7 +120,7 @@ void Core::Impl::PutJob(CoreQueue* queue, LaneId lane, JobId id, keycodec::JobHe
   keycodec::AppendJobKey(lane, id, &key_);
   batch_.Put(Family::kJob, key_, *bytes);
   if (header.vests_ms == 0) {
-    return PutReady(queue, lane, header.zone.space, header.zone.incarnation, header.zone.order,
+    return PutReady(queue, lane, header.zone.space, header.zone.order,
                     {header.priority, header.enqueued_ms, id}, start, std::move(bytes));
   }
   keycodec::ScheduledValue value;
@@ -128,16 +129,25 @@ void Core::Impl::PutJob(CoreQueue* queue, LaneId lane, JobId id, keycodec::JobHe
   value.zone = std::move(header.zone);
   value.priority = header.priority;
   value.enqueued_ms = header.enqueued_ms;
-  PutScheduled(queue, lane, header.clock, header.vests_ms, id, value);
+  PutScheduled(queue, lane, header.clock, header.vests_ms, id, std::move(value));
+}
+
+// The key of a job that is ready now: in its queue's living incarnation, whatever that was when it was
+// enqueued (LIFE-1).
+void Core::Impl::AppendReadyKey(const CoreQueue& queue, LaneId lane, std::string_view space,
+                                keycodec::Order order, const keycodec::ReadyRank& rank,
+                                std::string* key) {
+  keycodec::AppendReadyKey(lane, queue.life.number, queue.life[KeyKind::kReady], order, space, rank,
+                           key);
 }
 
 void Core::Impl::PutReady(CoreQueue* queue, LaneId lane, std::string_view space,
-                          Incarnation incarnation, keycodec::Order order,
-                          const keycodec::ReadyRank& rank, const keycodec::ReadyValue& value,
+                          keycodec::Order order, const keycodec::ReadyRank& rank,
+                          const keycodec::ReadyValue& value,
                           std::shared_ptr<const std::string> record) {
   DCHECK(shared_->OwnerOf(lane) == id_, "LANE-1");
   key_.clear();
-  keycodec::AppendReadyKey(lane, queue->record->id, incarnation, order, space, rank, &key_);
+  AppendReadyKey(*queue, lane, space, order, rank, &key_);
   value_.clear();
   keycodec::Append(value, &value_);
   batch_.Put(Family::kVesting, key_, value_);
@@ -158,8 +168,9 @@ void Core::Impl::PutReady(CoreQueue* queue, LaneId lane, std::string_view space,
 }
 
 void Core::Impl::PutScheduled(CoreQueue* queue, LaneId lane, keycodec::Clock clock, int64_t time_ms,
-                              JobId id, const keycodec::ScheduledValue& value) {
+                              JobId id, keycodec::ScheduledValue value) {
   DCHECK(shared_->OwnerOf(lane) == id_, "LANE-1");
+  value.zone.incarnation = queue->life[KeyKind::kScheduled];  // LIFE-1
   key_.clear();
   keycodec::AppendScheduledKey(lane, clock, time_ms, id, &key_);
   value_.clear();

@@ -117,7 +117,9 @@ void Core::Impl::PlanMember(GroupPlan* plan, size_t i) {
       if (!record.ok()) return;  // what is wrong is said when the member is checked
       plan->task->reads.push_back(
           {i, std::make_unique<UniqueTask>(
-                  LaneForJob(job), keycodec::UniqueKey((*record)->id, job.space, job.unique_key))});
+                  LaneForJob(job),
+                  keycodec::UniqueKey(QueueHere(*record)->life.number, job.space, job.unique_key),
+                  shared_->queues.get())});
       return;
     }
     case RequestKind::kComplete:
@@ -152,9 +154,11 @@ void Core::Impl::PlanLease(GroupPlan* plan, size_t i, const Receipt& receipt) {
   const Lease* const lease = owner->leases_.Find(receipt.id, receipt.fence);
   const bool touched = !plan->seen.insert(receipt.id).second;
   if (lease == nullptr) return;
-  const QueueRecord& record = *owner->QueueById(lease->queue)->record;
-  if (lease->flags == 0 && !touched && QueueKeep(record) == Duration(0)) return;
-  plan->task->reads.push_back({i, std::make_unique<LookupTask>(lane, receipt.id), true});
+  const CoreQueue* const queue = owner->QueueById(lease->queue);
+  if (queue == nullptr) return;  // dropped: the receipt is refused
+  if (lease->flags == 0 && !touched && QueueKeep(*queue->record) == Duration(0)) return;
+  plan->task->reads.push_back(
+      {i, std::make_unique<LookupTask>(lane, receipt.id, shared_->queues.get()), true});
 }
 
 void Core::Impl::PlanCancel(GroupPlan* plan, size_t i, JobId id) {
@@ -162,10 +166,10 @@ void Core::Impl::PlanCancel(GroupPlan* plan, size_t i, JobId id) {
   Impl* const owner = Neighbour(shared_->OwnerOf(lane));
   const bool touched = !plan->seen.insert(id).second;
   if (owner == this || plan->frozen) {
-    const Lease* const lease = owner->leases_.FindById(id);
+    const Lease* const lease = owner->LeaseOf(id);
     if (lease != nullptr && lease->flags == 0 && !touched) return;
   }
-  plan->task->reads.push_back({i, std::make_unique<LookupTask>(lane, id)});
+  plan->task->reads.push_back({i, std::make_unique<LookupTask>(lane, id, shared_->queues.get())});
 }
 
 // --- Its way ---

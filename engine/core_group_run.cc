@@ -116,7 +116,7 @@ Error Core::Impl::CheckEnqueue(GroupRun* run, const Request* member, EnqueueRequ
   Impl* const owner = OwnerOfMember(*member);
   const Result<QueueRecord*> record = owner->RecordOf(job->queue);
   if (!record.ok()) return record.error();
-  const Result<keycodec::JobHeader> header = owner->MakeHeader(**record, *job);
+  const Result<keycodec::JobHeader> header = owner->MakeHeader(*owner->QueueHere(*record), *job);
   if (!header.ok()) return header.error();
   if (!job->after.empty()) {
     VESTQ_RETURN_IF_ERROR(owner->CheckAfter(job, jobs));

@@ -19,7 +19,7 @@ Error Core::Impl::NotMovable(JobId id, JobState state) {
 
 void Core::Impl::Revoke(RevokeRequest* request) {
   now_stale_ = true;
-  Lease* const lease = leases_.FindById(request->id);
+  Lease* const lease = LeaseOf(request->id);
   // One whose deadline has passed has ended by itself, even if its key has not moved yet.
   request->revoked = lease != nullptr && !lease->ending && lease->deadline > now();
   if (!request->revoked) return Executed(request);
@@ -30,7 +30,8 @@ void Core::Impl::Revoke(RevokeRequest* request) {
     const Fence fence = lease->fence;
     return Lookup(request->id, [this, request, fence](const LookupTask* task) {
       Lease* const ended = leases_.Find(request->id, fence);
-      if (ended == nullptr) return Executed(request);  // cancelled meanwhile
+      // Cancelled meanwhile, or its queue dropped.
+      if (ended == nullptr || QueueById(ended->queue) == nullptr) return Executed(request);
       if (!task->error.ok()) {  // it goes the way of an expired one, a little later
         leases_.Resume(ended, now() + Seconds(1));
         return Refuse(request, task->error);
@@ -65,8 +66,7 @@ void Core::Impl::Unplace(const LookupTask* task) {
     Count(queue, keycodec::Counter::kScheduled, -1);
   } else {
     CHECK(task->state == JobState::kReady, "a job that stands in SCHEDULED or READY");
-    keycodec::AppendReadyKey(task->lane, zone.queue, zone.incarnation, zone.order, zone.space,
-                             task->rank, &key_);
+    AppendReadyKey(*queue, task->lane, zone.space, zone.order, task->rank, &key_);
     batch_.SingleDelete(Family::kVesting, key_);
     Count(queue, keycodec::Counter::kReady, -1);
     SpaceState* const space = SpaceOf(queue, zone.space);
@@ -109,10 +109,8 @@ void Core::Impl::PlaceJob(LaneId lane, JobId id, const keycodec::JobHeader& head
   if (time_ms == 0) {
     const int64_t ready_ms = zone.order == keycodec::Order::kTime ? now().ms() : header.enqueued_ms;
     const keycodec::ReadyRank rank{row.priority, ready_ms, id};
-    keycodec::AppendReadyKey(lane, zone.queue, zone.incarnation, zone.order, zone.space, rank,
-                             &row.key);
-    PutReady(queue, lane, zone.space, zone.incarnation, zone.order, rank, {flags, row.attempt},
-             nullptr);
+    AppendReadyKey(*queue, lane, zone.space, zone.order, rank, &row.key);
+    PutReady(queue, lane, zone.space, zone.order, rank, {flags, row.attempt}, nullptr);
   } else {
     keycodec::AppendScheduledKey(lane, clock, time_ms, id, &row.key);
     keycodec::ScheduledValue value;
@@ -121,7 +119,7 @@ void Core::Impl::PlaceJob(LaneId lane, JobId id, const keycodec::JobHeader& head
     value.zone = zone;
     value.priority = row.priority;
     value.enqueued_ms = header.enqueued_ms;
-    PutScheduled(queue, lane, clock, time_ms, id, value);
+    PutScheduled(queue, lane, clock, time_ms, id, std::move(value));
   }
   value_.clear();
   keycodec::Append(row, &value_);
@@ -133,7 +131,7 @@ void Core::Impl::PlaceJob(LaneId lane, JobId id, const keycodec::JobHeader& head
 void Core::Impl::Promote(PromoteRequest* request) {
   Lookup(request->id, [this, request](const LookupTask* task) {
     if (!task->error.ok()) return Refuse(request, task->error);
-    if (leases_.FindById(request->id) != nullptr) {
+    if (LeaseOf(request->id) != nullptr) {
       return Refuse(request, NotMovable(request->id, JobState::kLeased));
     }
     PromoteFound(request, task);
@@ -157,7 +155,7 @@ void Core::Impl::PromoteFound(PromoteRequest* request, const LookupTask* task) {
 void Core::Impl::Reschedule(RescheduleRequest* request) {
   Lookup(request->id, [this, request](const LookupTask* task) {
     if (!task->error.ok()) return Refuse(request, task->error);
-    if (leases_.FindById(request->id) != nullptr) {
+    if (LeaseOf(request->id) != nullptr) {
       return Refuse(request, NotMovable(request->id, JobState::kLeased));
     }
     RescheduleFound(request, task);

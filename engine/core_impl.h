@@ -3,6 +3,7 @@
 // class say. Everything here belongs to the core's thread.
 #pragma once
 
+#include <array>
 #include <deque>
 #include <functional>
 #include <map>
@@ -20,6 +21,7 @@
 #include "engine/core.h"
 #include "engine/event_hub.h"
 #include "engine/handling_request.h"
+#include "engine/queue_life.h"
 #include "engine/shared.h"
 #include "engine/timer_task.h"
 #include "keycodec/keys.h"
@@ -32,6 +34,7 @@
 namespace vestq {
 
 struct SpaceState;
+class EraseTask;
 class LookupTask;
 class RedriveTask;
 class PeekTask;
@@ -40,6 +43,7 @@ class ChildTask;
 class RefillTask;
 class UniqueTask;
 class KvGetTask;
+struct PurgeRequest;
 struct DataSetRequest;
 struct DataDeleteRequest;
 struct DataGetRequest;
@@ -55,6 +59,9 @@ struct QueueInfoRequest;
 class FetchTask;
 class DiscoveryTask;
 class DueTask;
+
+// The kind of key that stands for a job in that state. REQUIRES: one that has a kind.
+KeyKind KindOf(JobState state);
 
 // How long after a read that failed it is tried again.
 inline constexpr Duration kReadRetry = Seconds(1);
@@ -87,14 +94,22 @@ struct SpaceState {
   FairQueue::Handle fair{};
   bool active = false;  // stands in queue->fair
   bool cold = false;    // has work that must be read first
+  QueueId
+      number;  // of its queue, and the incarnation of its READY keys: in another life it is buried
+  Incarnation life;
   std::vector<std::unique_ptr<LaneZone>> zones;
   bool has_work() const;
 };
 
 struct CoreQueue {
   QueueRecord* record = nullptr;
+  QueueLife life;                   // as this core has switched to it (core_purge.cc)
   keycodec::CounterValue counters;  // of this core's slot
   bool counters_dirty = false;
+  bool vanish_watched = false;  // stands in Core::Impl::vanishing_
+  // What switches have voided, until it is asked for: by kind, and leases of a dropped queue.
+  std::array<int64_t, kKeyKinds> purged{};
+  int64_t purged_leases = 0;
   bool notify = false;                       // stands in Core::Impl::notify_
   MonoTime pause_watched = MonoTime::Max();  // its place in Core::Impl::pauses_; Max: it has none
   std::map<std::string, std::unique_ptr<SpaceState>, std::less<>> spaces;
@@ -221,6 +236,7 @@ class Core::Impl {
   // queues
   CoreQueue* QueueHere(QueueRecord* record);
   CoreQueue* QueueById(QueueId id);
+  Lease* LeaseOf(JobId id);
   Result<QueueRecord*> RecordOf(std::string_view name);
   bool KnowsQueue(std::string_view name) const;
   SpaceState* SpaceOf(CoreQueue* queue, std::string_view space);
@@ -253,21 +269,72 @@ class Core::Impl {
   void WatchPause(CoreQueue* queue);
   void EndPauses();
 
+  // core_purge.cc
+  void Purge(PurgeRequest* request);
+  void SendSwitches(PurgeRequest* request, QueueRecord* record, KeyKinds kinds, QueueId dropped);
+  void Switched(PurgeRequest* request, QueueRecord* record, QueueId dropped);
+  void ToAllCores(QueueRecord* record, const std::function<void(JobsPart*)>& fill,
+                  std::function<void()> then);
+  void SwitchPart(JobsPart* part);
+  void SwitchLife(CoreQueue* queue);
+  void LeaveNumber(CoreQueue* queue, QueueId old);
+  bool OfAnotherLife(const LookupTask& task);
+  CoreQueue* LivingScheduled(const keycodec::Zone& zone);
+  void Bury(CoreQueue* queue);
+  bool Buried(const SpaceState& space) const;
+  void BuryMore();
+  void SweepDropped(QueueId number, uint32_t place, std::function<void()> then);
+  void EraseDropped(Lease* lease);
+
+  // core_purge_walk.cc
+  void PurgeWalk(PurgeRequest* request, QueueRecord* record);
+  void PurgeSlice(PurgeRequest* request, QueueRecord* record, std::string from);
+  void PurgeIds(PurgeRequest* request, QueueRecord* record, const std::vector<JobId>& ids,
+                std::function<void()> then);
+  void PurgeLeases(PurgeRequest* request, QueueRecord* record);
+  bool SumParts(PurgeRequest* request);
+  void RemovePart(JobsPart* part);
+  void RemoveOne(JobsPart* part, const LookupTask* task);
+  void RemoveLeasesPart(JobsPart* part, uint32_t place);
+  void EraseLeasedJob(Lease* lease, const LookupTask* read);
+  void EraseKept(const LookupTask& task);
+
+  // core_erase.cc
+  void BeginErasing();
+  void ErasePart(JobsPart* part);
+  void EraseNext();
+  std::unique_ptr<EraseTask> NextErase();
+  std::unique_ptr<EraseTask> EraseOfQueue();
+  void FinishErase(EraseTask* task);
+  void EraseVoid(EraseTask* task);
+  void FinishRound();
+
+  // core_vanish.cc
+  bool NothingIn(const QueueRecord& record) const;
+  void WatchVanish(CoreQueue* queue);
+  void VanishDue();
+  void ConsiderVanish(CoreQueue* queue);
+  void AskToVanish(CoreQueue* queue);
+  void VanishPart(JobsPart* part);
+
   // core_enqueue.cc
   void Enqueue(EnqueueRequest* request);
   LaneId LaneForJob(const EnqueueRequest& request) const;
   static std::string_view FixesLane(const EnqueueRequest& request);
-  Result<keycodec::JobHeader> MakeHeader(const QueueRecord& record, const EnqueueRequest& request);
+  Result<keycodec::JobHeader> MakeHeader(const CoreQueue& queue, const EnqueueRequest& request);
   Error AddJob(CoreQueue* queue, LaneId lane, EnqueueRequest* request);
   void PutJob(CoreQueue* queue, LaneId lane, JobId id, keycodec::JobHeader header,
               std::string_view payload, const keycodec::ReadyValue& start);
   JobId NewJobId(LaneId lane);
   // Puts the READY key, counts, and shows the job to the window.
-  void PutReady(CoreQueue* queue, LaneId lane, std::string_view space, Incarnation incarnation,
-                keycodec::Order order, const keycodec::ReadyRank& rank,
-                const keycodec::ReadyValue& value, std::shared_ptr<const std::string> record);
+  void PutReady(CoreQueue* queue, LaneId lane, std::string_view space, keycodec::Order order,
+                const keycodec::ReadyRank& rank, const keycodec::ReadyValue& value,
+                std::shared_ptr<const std::string> record);
+  static void AppendReadyKey(const CoreQueue& queue, LaneId lane, std::string_view space,
+                             keycodec::Order order, const keycodec::ReadyRank& rank,
+                             std::string* key);
   void PutScheduled(CoreQueue* queue, LaneId lane, keycodec::Clock clock, int64_t time_ms, JobId id,
-                    const keycodec::ScheduledValue& value);
+                    keycodec::ScheduledValue value);
 
   // core_after.cc: the child's side of AFTER
   bool Issued(JobId id, uint64_t bound) const;
@@ -689,6 +756,26 @@ class Core::Impl {
   std::unordered_map<JobId, Subscribers> subscribers_;
   std::unordered_map<JobId, ChildWords> child_words_;
   std::map<JobsPart*, std::function<void()>> stalled_words_;
+  // Lives that are over: spaces that are being let go of, in slices, and those that a read is under way
+  // for; numbers of dropped queues that may still have leases here.
+  std::deque<std::map<std::string, std::unique_ptr<SpaceState>, std::less<>>> graveyard_;
+  std::vector<std::unique_ptr<SpaceState>> read_graves_;
+  std::set<QueueId> unswept_;
+  // Erasing what is void: those to come, and the round under way, at a step of one of them.
+  struct Erasure {
+    QueueRecord* record = nullptr;  // null: dropped
+    QueueId number;
+    KeyKinds kinds = 0;
+  };
+  std::deque<Erasure> erasures_;
+  std::vector<Erasure> erase_round_;
+  size_t erase_item_ = 0;
+  size_t erase_step_ = 0;
+  std::string erase_from_;  // where the step goes on; empty: at its beginning
+  bool erase_running_ = false;
+  // Queues that may vanish, by when that is to be looked at.
+  std::map<std::pair<MonoTime, uint32_t>, CoreQueue*> vanishing_;  // by time and ordinal
+
   std::vector<QueueRecord*> to_keep_;  // at a start: whose dead letters are still to be looked at
 
   // Schedules: those that a change is under way for, with the changes that wait for it; and those

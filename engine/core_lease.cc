@@ -274,7 +274,7 @@ bool Core::Impl::DropLapsed(LaneZone* zone) {
   std::optional<keycodec::JobRow> row;
   if (front.row != nullptr) row = *keycodec::DecodeJobRow(*front.row);
   if (!HasLapsed(decoded->header, row ? &*row : nullptr)) return false;
-  LookupTask found(zone->lane, front.rank.id);
+  LookupTask found(zone->lane, front.rank.id, shared_->queues.get());
   const std::shared_ptr<const std::string> held = front.record;  // the payload points into it
   found.record = *decoded;
   found.row = std::move(row);
@@ -303,16 +303,15 @@ bool Core::Impl::Claim(CoreQueue* queue, LaneZone* zone, LeaseRequest* request) 
 
   // READY key out, LEASED key in.
   key_.clear();
-  keycodec::AppendReadyKey(zone->lane, queue->record->id, header.zone.incarnation,
-                           header.zone.order, space->space, job.rank, &key_);
+  AppendReadyKey(*queue, zone->lane, space->space, header.zone.order, job.rank, &key_);
   batch_.SingleDelete(Family::kVesting, key_);
 
   Lease lease;
   lease.id = job.rank.id;
   lease.lane = zone->lane;
   lease.fence = Fence{shared_->epoch, ++claims_};
-  lease.queue = queue->record->id;
-  lease.incarnation = header.zone.incarnation;
+  lease.queue = queue->life.number;
+  lease.incarnation = queue->life[KeyKind::kReady];
   lease.order = header.zone.order;
   lease.space = space->space;
   lease.priority = job.rank.priority;
@@ -453,6 +452,7 @@ void Core::Impl::Unregister(LeaseRequest* request) {
     if (request->one_space) {
       --queue->space_waiters;
       ShowWaiters(queue);
+      WatchVanish(queue);
       continue;
     }
     queue->waiters.erase(request->wait_order);
@@ -460,6 +460,7 @@ void Core::Impl::Unregister(LeaseRequest* request) {
     ShowWaiters(queue);
     slot.oldest_waiter.store(queue->waiters.empty() ? kNoWaiter : queue->waiters.begin()->first,
                              std::memory_order_relaxed);
+    if (queue->waiters.empty()) WatchVanish(queue);
   }
 }
 

@@ -170,7 +170,7 @@ void Core::Impl::Subscribe(JobId parent, JobsPart* part, std::function<void(bool
 
 void Core::Impl::ReadParent(JobId parent) {
   subscribers_[parent].reading = true;
-  if (leases_.FindById(parent) != nullptr)
+  if (LeaseOf(parent) != nullptr)
     return Later([this, parent] { TakeSubscribers(parent, nullptr); });
   Lookup(parent, [this, parent](const LookupTask* task) { TakeSubscribers(parent, task); });
 }
@@ -179,7 +179,7 @@ void Core::Impl::ReadParent(JobId parent) {
 void Core::Impl::TakeSubscribers(JobId parent, const LookupTask* task) {
   const auto found = subscribers_.find(parent);
   if (found == subscribers_.end() || shared_->writes->failed()) return;  // FailWords sees to them
-  Lease* const lease = leases_.FindById(parent);
+  Lease* const lease = LeaseOf(parent);
   if (lease == nullptr && task == nullptr) return ReadParent(parent);
   if (lease == nullptr && !task->error.ok()) {
     Log("reading job " + std::to_string(parent.value()) + " failed: " + task->error.ToString());
@@ -241,7 +241,7 @@ void Core::Impl::MarkParent(JobId parent, Lease* lease, const LookupTask* task) 
   }
   std::shared_ptr<const std::string> record;
   if (!NeedsJobRow(marked)) record = std::make_shared<const std::string>(task->record_bytes);
-  PutReady(QueueById(zone.queue), task->lane, zone.space, zone.incarnation, zone.order, task->rank,
+  PutReady(QueueById(zone.queue), task->lane, zone.space, zone.order, task->rank,
            {marked, task->attempt}, std::move(record));
 }
 

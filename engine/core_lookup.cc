@@ -23,10 +23,10 @@ std::string_view JobStateName(JobState state) {
 // Reads what the store knows of a job and calls `then` in a later turn. When the job was moved by
 // its owner meanwhile the read is done again, so `then` sees the job as it stands (LOOKUP-1).
 void Core::Impl::Lookup(JobId id, std::function<void(const LookupTask*)> then) {
-  auto task = std::make_unique<LookupTask>(shared_->LaneOf(id), id);
+  auto task = std::make_unique<LookupTask>(shared_->LaneOf(id), id, shared_->queues.get());
   LookupTask* const raw = task.get();
   task->finish = [this, raw, mark = jobs_log_.Begin(), then = std::move(then)](ReadTask*) {
-    const bool changed = jobs_log_.Changed(mark, raw->id);
+    const bool changed = jobs_log_.Changed(mark, raw->id) || OfAnotherLife(*raw);
     jobs_log_.End(mark);
     // Also one that failed: between two of its reads the job may have gone on, and made no sense.
     if (changed && !shared_->writes->failed()) return Lookup(raw->id, then);
@@ -50,13 +50,12 @@ void Core::Impl::Refuse(Request* request, const Error& error) {
 
 void Core::Impl::Cancel(CancelRequest* request) {
   request->cancelled = false;
-  Lease* const lease = leases_.FindById(request->id);
+  Lease* const lease = LeaseOf(request->id);
   if (lease != nullptr && (lease->flags & kEndReads) == 0)
     return CancelLeased(request, lease, nullptr);
   Lookup(request->id, [this, request](const LookupTask* task) {
     if (!task->error.ok()) return Refuse(request, task->error);
-    if (Lease* const found = leases_.FindById(request->id))
-      return CancelLeased(request, found, task);
+    if (Lease* const found = LeaseOf(request->id)) return CancelLeased(request, found, task);
     if (task->state != JobState::kGone && task->state != JobState::kDone) {
       EraseFound(task, keycodec::Counter::kCancelled);
       request->cancelled = true;
@@ -65,10 +64,15 @@ void Core::Impl::Cancel(CancelRequest* request) {
   });
 }
 
-void Core::Impl::CancelLeased(CancelRequest* request, Lease* lease, const LookupTask* read) {
+// `read` is what a lookup found, needed for a lease with a flag of kEndReads.
+void Core::Impl::EraseLeasedJob(Lease* lease, const LookupTask* read) {
   Emit(EventKind::kCancelled, *lease);
   if (read != nullptr) EndExtras(*lease, *read, false);
   EraseJob(lease, QueueById(lease->queue), keycodec::Counter::kCancelled);
+}
+
+void Core::Impl::CancelLeased(CancelRequest* request, Lease* lease, const LookupTask* read) {
+  EraseLeasedJob(lease, read);
   request->cancelled = true;
   Executed(request);
 }
@@ -148,6 +152,8 @@ void Core::Impl::DescribeFound(JobRequest* request, const LookupTask* task) {
   if (task->state == JobState::kDone) return DescribeDone(request, task);
   if (!task->record) return;
   const keycodec::JobHeader& header = task->record->header;
+  const Lease* const lease = LeaseOf(request->id);
+  if (lease == nullptr && task->state == JobState::kGone) return;  // purged or dropped
   request->queue = QueueById(header.zone.queue)->record->name;
   request->space = header.zone.space;
   request->attempts = header.attempts_max;
@@ -161,7 +167,7 @@ void Core::Impl::DescribeFound(JobRequest* request, const LookupTask* task) {
     request->last_error = task->row->last_error;
     request->checkpoint = task->row->checkpoint;
   }
-  if (const Lease* const lease = leases_.FindById(request->id)) {
+  if (lease != nullptr) {
     request->state = JobState::kLeased;
     request->priority = lease->priority;
     request->attempt = lease->attempt;

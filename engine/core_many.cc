@@ -27,7 +27,6 @@ void Core::Impl::EnqueueMany(EnqueueManyRequest* request) {
     return Refuse(request, error);
   const Result<QueueRecord*> found = RecordOf(request->job.queue);
   if (!found.ok()) return Refuse(request, found.error());
-  shared_->queues->EnsureStored(*found);
   CoreQueue* const queue = QueueHere(*found);
   const LaneId lane = LaneForJob(request->job);
   // All ids are there before the first job is: afterwards only what holds for all can be refused,
@@ -70,8 +69,10 @@ void Core::Impl::WorkersSlice(WorkersRequest* request) {
   auto& rows = request->rows;
   request->at_lease =
       leases_.VisitSlice(request->at_lease, kLeasesASlice, [&](const Lease& lease, uint32_t) {
-        if (lease.ending || (only != nullptr && lease.queue != only->id)) return;
-        std::pair<std::string, std::string> key(QueueById(lease.queue)->record->name, lease.worker);
+        if (lease.ending) return;
+        const CoreQueue* const queue = QueueById(lease.queue);
+        if (queue == nullptr || (only != nullptr && queue->record != only)) return;
+        std::pair<std::string, std::string> key(queue->record->name, lease.worker);
         if (rows.size() == limits::kWorkerRows && std::prev(rows.end())->first < key) {
           ++request->others;
           return;

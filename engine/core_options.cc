@@ -38,6 +38,7 @@ void Core::Impl::SetQueue(QueueSetRequest* request) {
     if (request->resume) options->paused_until.reset();
   });
   request->ticket = std::max(request->ticket, ticket);
+  WatchVanish(QueueHere(record));
   OptionsChanged(record);
   for (uint16_t core = 0; core < shared_->cores; ++core) {
     if (CoreId(core) != id_) Send(CoreId(core), Message{Message::Kind::kOptions, nullptr, record});

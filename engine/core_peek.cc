@@ -65,6 +65,12 @@ void Core::Impl::DoPart(JobsPart* part) {
     case JobsPart::Work::kKeep: return KeepPart(part);
     case JobsPart::Work::kNote: return NotePart(part);
     case JobsPart::Work::kHandover: return TakeWord(part);
+    case JobsPart::Work::kSwitch: return SwitchPart(part);
+    case JobsPart::Work::kErase: return ErasePart(part);
+    case JobsPart::Work::kRemove: return RemovePart(part);
+    case JobsPart::Work::kRemoveLeases: return RemoveLeasesPart(part, 0);
+    case JobsPart::Work::kVanish:
+    case JobsPart::Work::kVanished: return VanishPart(part);
   }
 }
 
@@ -129,7 +135,8 @@ Error Core::Impl::StartPeek(PeekRequest* request) {
   if (!record.ok()) return record.error();
   auto task = std::make_unique<PeekTask>();
   task->state = request->state;
-  task->zone = {(*record)->id, (*record)->current(), (*record)->order(), request->space};
+  const QueueLife& life = QueueHere(*record)->life;
+  task->zone = {life.number, life[KindOf(request->state)], (*record)->order(), request->space};
   task->one_space = request->one_space;
   task->lanes = shared_->lanes;
   if (request->one_space && !request->space.empty())
@@ -175,12 +182,13 @@ void Core::Impl::Peek(PeekRequest* request) {
 
 // Passes over this core's lease table from a place on. A lease keeps its place while it lasts.
 void Core::Impl::PeekLeases(PeekRequest* request) {
-  const QueueRecord* const record = shared_->queues->Find(request->queue);
+  QueueRecord* const record = shared_->queues->Find(request->queue);
+  const QueueId number = record == nullptr ? QueueId(0) : QueueHere(record)->life.number;
   const uint32_t from = request->at_lease;
   bool full = false;
   const uint32_t next =
       leases_.VisitSlice(from, kLeasesASlice, [&](const Lease& lease, uint32_t place) {
-        if (full || lease.ending || lease.queue != record->id) return;
+        if (full || lease.ending || record == nullptr || lease.queue != number) return;
         if (request->one_space && lease.space != request->space) return;
         PeekCursor behind;
         behind.epoch = shared_->epoch;

@@ -25,7 +25,9 @@ Result<QueueRecord*> Core::Impl::RecordOf(std::string_view name) {
 }
 
 bool Core::Impl::KnowsQueue(std::string_view name) const {
-  return names_.find(name) != names_.end() || shared_->queues->Find(name) != nullptr;
+  const auto it = names_.find(name);
+  const QueueRecord* const record = it != names_.end() ? it->second : shared_->queues->Find(name);
+  return record != nullptr && record->stored.load(std::memory_order_relaxed);
 }
 
 CoreQueue* Core::Impl::QueueHere(QueueRecord* record) {
@@ -33,19 +35,23 @@ CoreQueue* Core::Impl::QueueHere(QueueRecord* record) {
   if (slot.core_queue == nullptr) {
     auto queue = std::make_unique<CoreQueue>();
     queue->record = record;
-    queue->counters.incarnation = record->current();
+    queue->life = shared_->queues->Life(*record);
+    queue->counters.incarnation = queue->life.newest;
     slot.core_queue = queue.get();
-    queues_by_id_[record->id] = queue.get();
+    queues_by_id_[queue->life.number] = queue.get();
     queues_.push_back(std::move(queue));
   }
   return slot.core_queue;
 }
 
+// nullptr: the queue was dropped.
 CoreQueue* Core::Impl::QueueById(QueueId id) {
   if (auto it = queues_by_id_.find(id); it != queues_by_id_.end()) return it->second;
   QueueRecord* const record = shared_->queues->FindById(id);
-  CHECK(record != nullptr, "QUEUE-1: a job names a queue that is stored");
-  return QueueHere(record);
+  if (record == nullptr) return nullptr;
+  CoreQueue* const queue = QueueHere(record);
+  SwitchLife(queue);  // it may be known here under the number before
+  return queue->life.number == id ? queue : nullptr;
 }
 
 SpaceState* Core::Impl::SpaceOf(CoreQueue* queue, std::string_view space) {
@@ -54,6 +60,8 @@ SpaceState* Core::Impl::SpaceOf(CoreQueue* queue, std::string_view space) {
     if (!space.empty()) queue->record->has_spaces.store(true, std::memory_order_relaxed);
     auto state = std::make_unique<SpaceState>();
     state->queue = queue;
+    state->life = queue->life[KeyKind::kReady];
+    state->number = queue->life.number;
     state->space = std::string(space);
     state->fair = queue->fair.Add(state.get());
     it = queue->spaces.emplace(std::string(space), std::move(state)).first;
@@ -190,10 +198,10 @@ void Core::Impl::RestoreLease(const Lease& lease) {
 
 void Core::Impl::RestoreCounters(QueueRecord* record, const keycodec::CounterValue& value) {
   CoreQueue* const queue = QueueHere(record);
-  queue->counters = value;
   QueueSlot& slot = record->slots[id_.value()];
   for (size_t i = 0; i < keycodec::kCounters; ++i) {
-    slot.counters[i].store(value.values[i], std::memory_order_relaxed);
+    queue->counters.values[i] += value.values[i];
+    slot.counters[i].store(queue->counters.values[i], std::memory_order_relaxed);
   }
 }
 
@@ -215,8 +223,10 @@ void Core::Impl::BeginRecovery(bool empty_store) {
     if (Paused(*record)) WatchPause(QueueHere(record));
     if (record->Total(keycodec::Counter::kReady, shared_->cores) > 0)
       PublishHead(QueueHere(record));
+    if (shared_->KeeperOf(*record) == id_ && NothingIn(*record)) WatchVanish(QueueHere(record));
   }
   BeginKeeping();
+  BeginErasing();
   if (empty_store) undiscovered_ = 0;
 }
 

@@ -40,11 +40,12 @@ void Core::Impl::RedriveSlice(RedriveRequest* request, std::string from) {
   if (!record.ok()) return Refuse(request, record.error());
   auto task = std::make_unique<PeekTask>();
   task->state = JobState::kDead;
-  task->zone = {(*record)->id, (*record)->current(), (*record)->order(), std::string()};
+  const QueueLife& life = QueueHere(*record)->life;
+  task->zone = {life.number, life[KeyKind::kDead], (*record)->order(), std::string()};
   task->from = std::move(from);
   // Those that die while it runs are not meant.
   task->until =
-      keycodec::DeadKey((*record)->id, (*record)->current(), request->from.ms() + 1, JobId(0));
+      keycodec::DeadKey(life.number, life[KeyKind::kDead], request->from.ms() + 1, JobId(0));
   task->max_jobs = limits::kSliceJobs;
   if (request->count != 0)
     task->max_jobs = std::min<size_t>(task->max_jobs, request->count - request->taken);
@@ -124,14 +125,15 @@ void Core::Impl::RedrivePart(JobsPart* part) {
 // Reads the job and who holds its unique key, again if either changed meanwhile.
 void Core::Impl::LookForRedrive(JobsPart* part, size_t i, WalkStep then) {
   const JobId id = part->ids[i];
-  auto task =
-      std::make_unique<RedriveTask>(shared_->LaneOf(id), id, part->to_queue == part->from_queue);
+  auto task = std::make_unique<RedriveTask>(
+      shared_->LaneOf(id), id, part->to_queue == part->from_queue, shared_->queues.get());
   task->jobs_mark = jobs_log_.Begin();
   task->rows_mark = rows_log_.Begin();
   RedriveTask* const raw = task.get();
   task->finish = [this, part, i, raw, then = std::move(then)](ReadTask*) {
-    bool changed = jobs_log_.Changed(raw->jobs_mark, raw->job.id);
+    bool changed = jobs_log_.Changed(raw->jobs_mark, raw->job.id) || OfAnotherLife(raw->job);
     if (raw->unique) {
+      changed |= raw->unique->holder && OfAnotherLife(*raw->unique->holder);
       changed |= rows_log_.Changed(raw->rows_mark, raw->unique->row_key) ||
                  (raw->unique->row && jobs_log_.Changed(raw->jobs_mark, raw->unique->row->id));
     }
@@ -170,19 +172,19 @@ int64_t Core::Impl::VestsAgain(const LookupTask& job, int64_t vest_ms) {
 // about one job that is the error.
 Error Core::Impl::RedriveOne(JobsPart* part, size_t i, const RedriveTask& task) {
   const LookupTask& job = task.job;
-  const bool here = job.record && job.record->header.zone.queue == part->from_queue->id &&
-                    job.record->header.zone.incarnation == part->from_queue->current();
+  const bool here =
+      job.record && job.record->header.zone.queue == QueueHere(part->from_queue)->life.number;
   if (!here || job.state != JobState::kDead) {
     if (!part->explain) return Error::Ok();
-    const bool leased = leases_.FindById(job.id) != nullptr;
+    const bool leased = LeaseOf(job.id) != nullptr;
     return NotMovable(job.id, !here ? JobState::kGone : leased ? JobState::kLeased : job.state);
   }
   now_stale_ = true;
   if (task.unique && task.unique->row) {
     const keycodec::UniqueValue& row = *task.unique->row;
-    const bool held = row.live ? leases_.FindById(row.id) != nullptr ||
-                                     task.unique->holder->state != JobState::kGone
-                               : row.until_ms > now().ms();
+    const bool held =
+        row.live ? LeaseOf(row.id) != nullptr || task.unique->holder->state != JobState::kGone
+                 : row.until_ms > now().ms();
     if (held && !part->explain) return Error::Ok();
     if (held) {
       return Error(ErrorCode::kBusy, "job " + std::to_string(row.id.value()) +
@@ -206,8 +208,8 @@ namespace {
 
 // What a job takes along to another queue: not what holds in the scope of the one it leaves, nor
 // EXPIRE, which the first lease has ended.
-void LeaveQueue(const QueueRecord& to, keycodec::JobHeader* header) {
-  header->zone = {to.id, to.current(), to.order(), header->zone.space};
+void LeaveQueue(const CoreQueue& to, keycodec::JobHeader* header) {
+  header->zone = {to.life.number, to.life[KeyKind::kReady], to.record->order(), header->zone.space};
   header->flags &= ~uint32_t{keycodec::kFlagUnique | keycodec::kFlagExpire};
   header->unique_key.clear();
   header->unique_ms = 0;
@@ -226,6 +228,7 @@ Error Core::Impl::RedriveFound(const JobsPart& part, int64_t vest_ms, const Redr
   const LookupTask* const task = &found.job;
   keycodec::JobHeader header = task->record->header;
   const QueueRecord& to = *part.to_queue;
+  shared_->queues->EnsureStored(part.to_queue);  // in this turn: VANISH-1
   const bool moves = part.to_queue != part.from_queue;
   if (moves && !header.zone.space.empty()) {
     // A space of the other queue has a lane of its own; a job keeps its id only in its own lane.
@@ -238,8 +241,9 @@ Error Core::Impl::RedriveFound(const JobsPart& part, int64_t vest_ms, const Redr
   if (moves) {
     const auto bytes = static_cast<int64_t>(task->record->payload.size());
     Count(from, keycodec::Counter::kBytes, -bytes);
-    LeaveQueue(to, &header);
-    Count(QueueById(to.id), keycodec::Counter::kBytes, bytes);
+    CoreQueue* const queue = QueueHere(part.to_queue);
+    LeaveQueue(*queue, &header);
+    Count(queue, keycodec::Counter::kBytes, bytes);
     key_.clear();
     keycodec::AppendJobKey(task->lane, task->id, &key_);
     value_.clear();
@@ -294,14 +298,14 @@ Error Core::Impl::HandOver(const JobsPart& part, LaneId lane, int64_t vest_ms,
   TouchJob(task->id);
   Emit(EventKind::kRedriven, from, task->id, 0);
 
-  const QueueRecord& to = *part.to_queue;
-  CoreQueue* const queue = QueueById(to.id);
+  CoreQueue* const queue = QueueHere(part.to_queue);
   Emit(EventKind::kEnqueued, queue, id, 0);
-  LeaveQueue(to, &header);
+  LeaveQueue(*queue, &header);
   const int64_t time_ms = vest_ms != 0 ? vest_ms : now().ms();
   keycodec::ScheduledValue value;
   value.flags = FlagsAnew(header, *task->row);
   value.zone = header.zone;
+  value.zone.incarnation = queue->life[KeyKind::kScheduled];
   value.priority = task->priority;
   value.enqueued_ms = header.enqueued_ms;
   keycodec::JobRow row = *task->row;

@@ -47,7 +47,7 @@ void Core::Impl::NoteDeath(CoreQueue* queue) {
 
 void Core::Impl::AskKeeper(CoreQueue* queue) {
   QueueRecord* const record = queue->record;
-  const CoreId keeper(static_cast<uint16_t>(record->id.value() % shared_->cores));
+  const CoreId keeper = shared_->KeeperOf(*record);
   if (keeper == id_) return KeepNoMore(queue);
   if (queue->retention.asked) return;
   queue->retention.asked = true;
@@ -79,7 +79,7 @@ void Core::Impl::KeepPart(JobsPart* part) {
 // At a start: the queues with dead letters that this core keeps, one after the other.
 void Core::Impl::BeginKeeping() {
   for (QueueRecord* record : shared_->queues->All()) {
-    if (record->id.value() % shared_->cores != id_.value()) continue;
+    if (shared_->KeeperOf(*record) != id_) continue;
     if (record->Total(keycodec::Counter::kDead, shared_->cores) > 0) to_keep_.push_back(record);
   }
   KeepNext();
@@ -105,8 +105,9 @@ void Core::Impl::KeepNoMore(CoreQueue* queue) {
   const QueueRecord& record = *queue->record;
   auto task = std::make_unique<PeekTask>();
   task->state = JobState::kDead;
-  task->zone = {record.id, record.current(), record.order(), std::string()};
-  task->from = keycodec::DeadKey(record.id, record.current(), retention.from_ms, JobId(0));
+  const QueueLife& life = queue->life;
+  task->zone = {life.number, life[KeyKind::kDead], record.order(), std::string()};
+  task->from = keycodec::DeadKey(life.number, life[KeyKind::kDead], retention.from_ms, JobId(0));
   task->max_jobs = limits::kSliceJobs;
   task->max_keys = limits::kSliceJobs;
   task->after = shared_->writes->submitted();

@@ -6,6 +6,7 @@
 #include "engine/group_request.h"
 #include "engine/jobs_part.h"
 #include "engine/kv_request.h"
+#include "engine/purge_request.h"
 #include "engine/schedule_request.h"
 #include "engine/space_probe.h"
 #include "engine/watch_request.h"
@@ -42,6 +43,7 @@ CoreId Core::Impl::Target(const EngineShared& shared, const Request& request, Co
     case RequestKind::kCompleteMany:
     case RequestKind::kEvents:
     case RequestKind::kQueueInfo:
+    case RequestKind::kPurge:
     case RequestKind::kLease: return self;
     case RequestKind::kSpaceProbe: return static_cast<const SpaceProbe&>(request).owner;
     case RequestKind::kWaitFor: return owner(static_cast<const WaitForRequest&>(request).id);
@@ -101,6 +103,7 @@ bool Core::Impl::Exclusive(const Request& request) {
     case RequestKind::kEvents:
     case RequestKind::kQueueInfo:
     case RequestKind::kSpaceProbe:
+    case RequestKind::kPurge:
     case RequestKind::kJobsPart: return true;
   }
   return true;
@@ -211,6 +214,7 @@ void Core::Impl::Execute(Request* request) {
     case RequestKind::kWorkers: Workers(static_cast<WorkersRequest*>(request)); return;
     case RequestKind::kPeek: Peek(static_cast<PeekRequest*>(request)); return;
     case RequestKind::kRedrive: Redrive(static_cast<RedriveRequest*>(request)); return;
+    case RequestKind::kPurge: Purge(static_cast<PurgeRequest*>(request)); return;
     case RequestKind::kJobsPart: DoPart(static_cast<JobsPart*>(request)); return;
     case RequestKind::kRevoke: Revoke(static_cast<RevokeRequest*>(request)); return;
     case RequestKind::kPromote: Promote(static_cast<PromoteRequest*>(request)); return;

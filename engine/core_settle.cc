@@ -27,7 +27,8 @@ Error Core::Impl::LeaseLostError(const Receipt& receipt) {
 // is over even before its key has moved.
 Lease* Core::Impl::LiveLease(const Receipt& receipt) {
   Lease* const lease = leases_.Find(receipt.id, receipt.fence);
-  return lease != nullptr && !lease->ending && lease->deadline > now() ? lease : nullptr;
+  if (lease == nullptr || lease->ending || lease->deadline <= now()) return nullptr;
+  return unswept_.empty() || QueueById(lease->queue) != nullptr ? lease : nullptr;
 }
 
 // The LEASED key goes, the lease with it. The caller puts what comes instead into the same batch.
@@ -76,9 +77,8 @@ void Core::Impl::Checkpoint(CheckpointRequest* request, const LookupTask* read) 
   if (read != nullptr && read->row) row = *read->row;
   row.place = keycodec::Place::kVesting;
   row.key.clear();
-  keycodec::AppendReadyKey(lease->lane, lease->queue, lease->incarnation, lease->order,
-                           lease->space, {lease->priority, lease->ready_time_ms, lease->id},
-                           &row.key);
+  AppendReadyKey(*QueueById(lease->queue), lease->lane, lease->space, lease->order,
+                 {lease->priority, lease->ready_time_ms, lease->id}, &row.key);
   row.attempt = lease->attempt;
   row.priority = lease->priority;
   row.checkpoint = request->checkpoint;
@@ -124,7 +124,9 @@ void Core::Impl::Complete(CompleteRequest* request) {
   leases_.Suspend(lease);
   Lookup(lease->id, [this, request, queue](const LookupTask* task) {
     Lease* const ended = leases_.Find(request->receipt.id, request->receipt.fence);
-    if (ended == nullptr) return Refuse(request, LeaseLostError(request->receipt));  // cancelled
+    // Cancelled, or its queue dropped.
+    if (ended == nullptr || QueueById(ended->queue) != queue)
+      return Refuse(request, LeaseLostError(request->receipt));
     if (!task->error.ok() || !task->record) {
       leases_.Restore(ended);
       return Refuse(request, !task->error.ok() ? task->error
@@ -250,7 +252,7 @@ void Core::Impl::Release(ReleaseRequest* request, const LookupTask* read) {
 // LEASED -> the READY key it came from.
 void Core::Impl::BackToReady(Lease* lease, uint32_t attempt) {
   CoreQueue* const queue = QueueById(lease->queue);
-  PutReady(queue, lease->lane, lease->space, lease->incarnation, lease->order,
+  PutReady(queue, lease->lane, lease->space, lease->order,
            {lease->priority, lease->ready_time_ms, lease->id}, {lease->flags, attempt}, nullptr);
   EraseLeased(lease, queue);
 }
@@ -277,15 +279,13 @@ void Core::Impl::ToRetry(Lease* lease, uint32_t attempt, uint32_t priority, Dura
     value.zone = {old.queue, old.incarnation, old.order, std::string(old.space)};
     value.priority = priority;
     value.enqueued_ms = old.enqueued_ms;
-    PutScheduled(queue, old.lane, keycodec::Clock::kEngine, vests_ms, old.id, value);
+    PutScheduled(queue, old.lane, keycodec::Clock::kEngine, vests_ms, old.id, std::move(value));
   } else {
     // It vests now; by priority its place is that of its enqueue.
     const int64_t ready_ms = old.order == keycodec::Order::kTime ? now().ms() : old.ready_time_ms;
     const keycodec::ReadyRank rank{priority, ready_ms, old.id};
-    keycodec::AppendReadyKey(old.lane, old.queue, old.incarnation, old.order, old.space, rank,
-                             &row.key);
-    PutReady(queue, old.lane, old.space, old.incarnation, old.order, rank, {flags, attempt},
-             nullptr);
+    AppendReadyKey(*queue, old.lane, old.space, old.order, rank, &row.key);
+    PutReady(queue, old.lane, old.space, old.order, rank, {flags, attempt}, nullptr);
   }
   value_.clear();
   keycodec::Append(row, &value_);
@@ -300,7 +300,8 @@ void Core::Impl::MakeDead(Lease* lease, std::string reason, std::string last_err
   CoreQueue* const queue = QueueById(lease->queue);
   const Lease& old = *lease;
   keycodec::DeadValue dead;
-  dead.zone = {old.queue, old.incarnation, old.order, std::string(old.space)};
+  const Incarnation incarnation = queue->life[KeyKind::kDead];
+  dead.zone = {old.queue, incarnation, old.order, std::string(old.space)};
   dead.lane = old.lane;
   dead.attempt = old.attempt;
   dead.attempts_max = old.attempts_max;
@@ -317,7 +318,7 @@ void Core::Impl::MakeDead(Lease* lease, std::string reason, std::string last_err
   keycodec::JobRow row;
   if (read != nullptr && read->row) row.checkpoint = read->row->checkpoint;
   row.place = keycodec::Place::kDead;
-  row.key = keycodec::DeadKey(old.queue, old.incarnation, now().ms(), old.id);
+  row.key = keycodec::DeadKey(old.queue, incarnation, now().ms(), old.id);
   row.attempt = old.attempt;
   row.priority = old.priority;
   row.last_error = std::move(last_error);
@@ -339,6 +340,10 @@ bool Core::Impl::ExpireLeases() {
   for (size_t i = 0; i < limits::kSliceJobs; ++i) {
     Lease* const lease = leases_.Expired(now_);
     if (lease == nullptr) return false;
+    if (!unswept_.empty() && QueueById(lease->queue) == nullptr) {
+      EraseDropped(lease);
+      continue;
+    }
     const bool used_up = lease->attempts_max != 0 && lease->attempt >= lease->attempts_max;
     if (used_up && (lease->flags & kDeathReads) != 0) {
       ExpireAfterRead(lease);
@@ -363,8 +368,9 @@ void Core::Impl::ExpireAfterRead(Lease* lease) {
   const Fence fence = lease->fence;
   Lookup(id, [this, id, fence](const LookupTask* task) {
     Lease* const ended = leases_.Find(id, fence);
-    if (ended == nullptr) return;  // cancelled meanwhile
-    if (!task->error.ok()) {       // the read pool could not read: try again a little later
+    // Cancelled meanwhile, or its queue dropped.
+    if (ended == nullptr || QueueById(ended->queue) == nullptr) return;
+    if (!task->error.ok()) {  // the read pool could not read: try again a little later
       leases_.Resume(ended, now() + Seconds(1));
       return;
     }

@@ -91,7 +91,6 @@ void Core::Impl::FireSlot(const TimerTask::Hit& hit) {
   const Result<QueueRecord*> record = RecordOf(slot->job.queue);
   if (!record.ok()) return SlotRefused(slot.get(), slot->due.jobs, record.error());
   CoreQueue* const queue = QueueHere(*record);
-  shared_->queues->EnsureStored(*record);
   if (!slot->job.unique_key.empty()) return FireUnique(queue, std::move(slot));
   for (uint32_t i = 0; i < slot->due.jobs; ++i) {
     const Error error = AddJob(queue, slot->lane, &slot->job);
@@ -212,7 +211,6 @@ void Core::Impl::RunSchedule(ScheduleRequest* request, LaneId lane,
     return EndChange(request);
   }
   CoreQueue* const queue = QueueHere(*record);
-  shared_->queues->EnsureStored(*record);
   if (request->job.unique_key.empty()) {
     request->error = AddJob(queue, lane, &request->job);
     return EndChange(request);

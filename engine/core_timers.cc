@@ -129,7 +129,7 @@ void Core::Impl::Lapse(const TimerTask::Hit& hit) {
       return;
     }
     DeleteRow(key);
-    if (leases_.FindById(timer.id) != nullptr) return;
+    if (LeaseOf(timer.id) != nullptr) return;
     if (task->state != JobState::kReady && task->state != JobState::kScheduled) return;
     if ((task->flags & keycodec::kFlagExpire) == 0) return;
     const auto expiry = ExpiryOf(task->record->header, task->row ? &*task->row : nullptr);
@@ -147,7 +147,8 @@ void Core::Impl::KeepResult(const Lease& lease, const LookupTask& found, Duratio
   CoreQueue* const queue = QueueById(lease.queue);
   const int64_t until_ms = std::min((now() + keep).ms(), limits::kKeyTimeMsMax);
   keycodec::DoneValue done;
-  done.zone = {lease.queue, lease.incarnation, lease.order, std::string(lease.space)};
+  const Incarnation incarnation = queue->life[KeyKind::kDone];
+  done.zone = {lease.queue, incarnation, lease.order, std::string(lease.space)};
   done.lane = lease.lane;
   done.attempt = lease.attempt;
   done.attempts_max = lease.attempts_max;
@@ -161,7 +162,7 @@ void Core::Impl::KeepResult(const Lease& lease, const LookupTask& found, Duratio
   done.type = header.type;
   keycodec::JobRow row;
   row.place = keycodec::Place::kDone;
-  row.key = keycodec::DoneKey(lease.queue, lease.incarnation, now().ms(), lease.id);
+  row.key = keycodec::DoneKey(lease.queue, incarnation, now().ms(), lease.id);
   row.attempt = lease.attempt;
   row.priority = lease.priority;
   value_.clear();
@@ -184,10 +185,13 @@ void Core::Impl::EndKept(const TimerTask::Hit& hit) {
     Log("a kept result: " + done.error().ToString());
     return;
   }
+  CoreQueue* const queue = QueueById(done->queue);
+  // Purged or dropped: it was counted then, and the eraser removes it.
+  if (queue == nullptr || done->incarnation != queue->life[KeyKind::kDone]) return;
   DeleteRow(hit.row_key);
   DeleteRow(keycodec::JobRowKey(hit.timer.lane, hit.timer.id));
   TouchJob(hit.timer.id);
-  Count(QueueById(done->queue), keycodec::Counter::kDone, -1);
+  Count(queue, keycodec::Counter::kDone, -1);
 }
 
 }  // namespace vestq

@@ -41,13 +41,17 @@ void Core::Impl::FindHolder(CoreQueue* queue, const EnqueueRequest* request,
                             std::function<void(const UniqueTask*)> then) {
   auto task = std::make_unique<UniqueTask>(
       LaneForJob(*request),
-      keycodec::UniqueKey(queue->record->id, request->space, request->unique_key));
+      keycodec::UniqueKey(queue->life.number, request->space, request->unique_key),
+      shared_->queues.get());
   task->rows_mark = rows_log_.Begin();
   task->jobs_mark = jobs_log_.Begin();
+  const uint64_t version = queue->life.version;
   UniqueTask* const raw = task.get();
-  task->finish = [this, queue, request, raw, then = std::move(then)](ReadTask*) {
+  task->finish = [this, queue, request, raw, version, then = std::move(then)](ReadTask*) {
     const bool changed = rows_log_.Changed(raw->rows_mark, raw->row_key) ||
-                         (raw->row && jobs_log_.Changed(raw->jobs_mark, raw->row->id));
+                         (raw->row && jobs_log_.Changed(raw->jobs_mark, raw->row->id)) ||
+                         (raw->holder && OfAnotherLife(*raw->holder)) ||
+                         queue->life.version != version;
     rows_log_.End(raw->rows_mark);
     jobs_log_.End(raw->jobs_mark);
     if (changed && !shared_->writes->failed()) return FindHolder(queue, request, then);
@@ -61,7 +65,7 @@ void Core::Impl::AddUnique(CoreQueue* queue, EnqueueRequest* request, const Uniq
   now_stale_ = true;
   JobState state = JobState::kGone;
   if (task->row && task->row->live) {
-    state = leases_.FindById(task->row->id) != nullptr ? JobState::kLeased : task->holder->state;
+    state = LeaseOf(task->row->id) != nullptr ? JobState::kLeased : task->holder->state;
   }
   const bool waits = state == JobState::kScheduled || state == JobState::kReady;
   if (waits && (task->holder->flags & keycodec::kFlagExpire) != 0 &&
@@ -85,7 +89,7 @@ void Core::Impl::AddUnique(CoreQueue* queue, EnqueueRequest* request, const Uniq
 // The holder takes over payload, time and priority; its id, its attempts and its other options stay.
 // A new window runs from now, an old one goes on.
 void Core::Impl::ReplaceJob(CoreQueue* queue, EnqueueRequest* request, const UniqueTask& task) {
-  Result<keycodec::JobHeader> made = MakeHeader(*queue->record, *request);
+  Result<keycodec::JobHeader> made = MakeHeader(*queue, *request);
   if (!made.ok()) {
     request->error = made.error();
     return;
@@ -127,8 +131,8 @@ void Core::Impl::ReplaceJob(CoreQueue* queue, EnqueueRequest* request, const Uni
     row.priority = header.priority;
     const keycodec::Zone& zone = header.zone;
     if (header.vests_ms == 0) {
-      keycodec::AppendReadyKey(task.lane, zone.queue, zone.incarnation, zone.order, zone.space,
-                               {header.priority, header.enqueued_ms, holder.id}, &row.key);
+      AppendReadyKey(*queue, task.lane, zone.space, zone.order,
+                     {header.priority, header.enqueued_ms, holder.id}, &row.key);
     } else {
       keycodec::AppendScheduledKey(task.lane, header.clock, header.vests_ms, holder.id, &row.key);
     }
@@ -171,7 +175,11 @@ void Core::Impl::EndUniqueWindow(const TimerTask::Hit& hit) {
     return;
   }
   // The key may be held by another job by now.
-  if (row->id == hit.timer.id && !row->live) DeleteRow(hit.row_key);
+  if (row->id != hit.timer.id || row->live) return;
+  DeleteRow(hit.row_key);
+  const Result<keycodec::UniqueRowKey> key = keycodec::DecodeUniqueKey(hit.row_key);
+  if (!key.ok()) return;
+  if (CoreQueue* const queue = QueueById(key->queue)) WatchVanish(queue);
 }
 
 }  // namespace vestq

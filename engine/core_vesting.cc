@@ -28,10 +28,10 @@ uint64_t Core::Impl::RoomForRecords() const {
 void Core::Impl::StartRefill(LaneZone* zone) {
   if (zone->refilling) return;
   zone->refilling = true;
-  const QueueRecord& record = *zone->space->queue->record;
+  const CoreQueue& queue = *zone->space->queue;
   auto task = std::make_unique<RefillTask>();
   task->lane = zone->lane;
-  task->zone = {record.id, record.current(), zone->order, zone->space->space};
+  task->zone = {queue.life.number, queue.life[KeyKind::kReady], zone->order, zone->space->space};
   task->from = zone->window.BeginRefill();
   task->max_jobs = task->from ? limits::kWindowJobs : kFirstRefillJobs;
   task->max_bytes = RoomForRecords();
@@ -57,6 +57,10 @@ void Core::Impl::FinishRefill(LaneZone* zone, RefillTask* task) {
   zone->refilling = false;
   SpaceState* const space = zone->space;
   CoreQueue* const queue = space->queue;
+  if (Buried(*space)) {
+    cached_bytes_ -= zone->window.AbandonRefill();
+    return BuryMore();
+  }
   if (!task->error.ok()) {
     cached_bytes_ -= zone->window.AbandonRefill();
     return ReadFailed(queue, space, task->error);
@@ -85,6 +89,7 @@ void Core::Impl::StartFetch(LaneZone* zone) {
 void Core::Impl::FinishFetch(LaneZone* zone, FetchTask* task) {
   zone->fetching = false;
   SpaceState* const space = zone->space;
+  if (Buried(*space)) return BuryMore();
   if (!task->error.ok()) {
     // A job that was cancelled meanwhile has no record; the others are asked for again.
     bool gone = false;
@@ -172,7 +177,8 @@ void Core::Impl::FinishDiscovery(LaneState* lane, DiscoveryTask* task) {
   }
   for (const keycodec::Zone& zone : task->zones) {
     CoreQueue* const queue = QueueById(zone.queue);
-    if (zone.incarnation != queue->record->current()) continue;  // of a life that is over
+    // Of a life that is over.
+    if (queue == nullptr || zone.incarnation != queue->life[KeyKind::kReady]) continue;
     SpaceState* const space = SpaceOf(queue, zone.space);
     ZoneOf(space, lane->id, zone.order);  // incomplete, since the lane is not discovered yet
     SpaceChanged(space);
@@ -243,7 +249,8 @@ void Core::Impl::FinishDueScan(LaneState* lane, DueTask* task) {
   for (const auto& [key, value] : task->jobs) {
     // Moved meanwhile: it stands elsewhere, or was scheduled anew and noted.
     if (jobs_log_.Changed(task->mark, key.id)) continue;
-    CoreQueue* const queue = QueueById(value.zone.queue);
+    CoreQueue* const queue = LivingScheduled(value.zone);
+    if (queue == nullptr) continue;  // void: the eraser comes to it
     key_.clear();
     keycodec::AppendScheduledKey(key.lane, key.clock, key.time_ms, key.id, &key_);
     batch_.SingleDelete(Family::kVesting, key_);
@@ -257,15 +264,14 @@ void Core::Impl::FinishDueScan(LaneState* lane, DueTask* task) {
       // Its place no longer follows from the header.
       if (key.clock == keycodec::Clock::kWall) flags |= keycodec::kFlagJobRow;
     }
-    PutReady(queue, key.lane, value.zone.space, value.zone.incarnation, value.zone.order, rank,
-             {flags, value.attempt}, nullptr);
+    PutReady(queue, key.lane, value.zone.space, value.zone.order, rank, {flags, value.attempt},
+             nullptr);
     if (value.zone.order == keycodec::Order::kTime && key.clock == keycodec::Clock::kWall) {
       keycodec::JobRow row;
       if (const auto it = task->rows.find(key.id); it != task->rows.end())
         row = std::move(it->second);
       row.key.clear();
-      keycodec::AppendReadyKey(key.lane, value.zone.queue, value.zone.incarnation, value.zone.order,
-                               value.zone.space, rank, &row.key);
+      AppendReadyKey(*queue, key.lane, value.zone.space, value.zone.order, rank, &row.key);
       row.attempt = value.attempt;
       row.priority = value.priority;
       value_.clear();

@@ -72,9 +72,9 @@ void Core::Impl::LookForEnd(JobId id) {
 void Core::Impl::EndFound(JobId id, const LookupTask* task) {
   const auto it = watched_.find(id);
   if (it == watched_.end()) return;
-  const bool ended = leases_.FindById(id) == nullptr &&
-                     (task->state == JobState::kGone || task->state == JobState::kDead ||
-                      task->state == JobState::kDone);
+  const bool ended =
+      LeaseOf(id) == nullptr && (task->state == JobState::kGone || task->state == JobState::kDead ||
+                                 task->state == JobState::kDone);
   for (WaitForRequest* request : std::vector<WaitForRequest*>(it->second)) {
     if (task->error.ok() && !ended && request->wait) {
       // Not before the first look: however short the wait, an end that was there is seen.
@@ -114,7 +114,7 @@ void Core::Impl::ServeWatches() {
   ids.erase(std::unique(ids.begin(), ids.end()), ids.end());
   for (const JobId id : ids) {
     // One that is leased has not ended, and its next change comes by here again.
-    if (watched_.contains(id) && leases_.FindById(id) == nullptr) LookForEnd(id);
+    if (watched_.contains(id) && LeaseOf(id) == nullptr) LookForEnd(id);
   }
 }
 
@@ -153,8 +153,9 @@ void Core::Impl::QueueInfo(QueueInfoRequest* request) {
   };
   if (record->Total(keycodec::Counter::kReady, shared_->cores) <= 0) return answer();
   auto task = std::make_unique<AgeTask>();
-  task->queue = record->id;
-  task->incarnation = record->current();
+  const QueueLife& life = QueueHere(record)->life;
+  task->queue = life.number;
+  task->incarnation = life[KeyKind::kReady];
   task->lanes = shared_->lanes;
   task->max_seeks = QueueInfoRequest::kSeeks;
   task->after = shared_->writes->submitted();

@@ -36,7 +36,7 @@ struct Engine::Impl {
   // Errors: as Engine::Open. Leaves nothing running on an error.
   Error OpenStore();
   Error Recover(const StoredRows& rows);
-  Error WriteStart(const StoredRows& rows);
+  Error WriteStart(const StoredRows& rows, Batch* batch);
   void StartThreads();
 };
 
@@ -123,6 +123,10 @@ Error Engine::Impl::Recover(const StoredRows& rows) {
   shared.payload_cache_bytes = shared.options.memory / kPayloadShare / shared.cores;
   for (const auto& [name, value] : rows.queues)
     VESTQ_RETURN_IF_ERROR(shared.queues->Restore(name, value));
+  for (const QueueId number : rows.dropped)
+    VESTQ_RETURN_IF_ERROR(shared.queues->RestoreDropped(number));
+  shared.queues->RestoreNext(static_cast<uint32_t>(rows.next_queue));
+  shared.queues->RestoreErasing(rows.erasing);
   shared.reads = std::make_unique<ReadPool>(
       shared.store.get(), shared.writes.get(), shared.cores,
       [this](CoreId core) { CoreAccess::Of(shared.core_list[core.value()].get())->Wake(); });
@@ -132,7 +136,8 @@ Error Engine::Impl::Recover(const StoredRows& rows) {
   for (uint16_t i = 0; i < shared.cores; ++i) {
     shared.core_list.push_back(std::make_unique<Core>(&shared, CoreId(i)));
   }
-  VESTQ_RETURN_IF_ERROR(RestoreCounters(&shared));
+  Batch start;
+  VESTQ_RETURN_IF_ERROR(RestoreCounters(&shared, rows, &start));
   VESTQ_RETURN_IF_ERROR(RestoreLeases(&shared));
   VESTQ_RETURN_IF_ERROR(RestoreSchedules(&shared));
   if (shared.options.observe_write) shared.writes->set_observer(shared.options.observe_write);
@@ -143,19 +148,18 @@ Error Engine::Impl::Recover(const StoredRows& rows) {
   shared.writes->set_on_durable([this] {
     if (shared.options.durability == Durability::kSync || shared.writes->failed()) Advanced();
   });
-  VESTQ_RETURN_IF_ERROR(WriteStart(rows));
+  VESTQ_RETURN_IF_ERROR(WriteStart(rows, &start));
   if (!shared.options.manual) StartThreads();
   for (auto& core : shared.core_list) CoreAccess::Of(core.get())->BeginRecovery(rows.fresh);
   return Error::Ok();
 }
 
 // The new epoch is durable before the first claim can carry it (LEASE-2).
-Error Engine::Impl::WriteStart(const StoredRows& rows) {
-  Batch batch;
+Error Engine::Impl::WriteStart(const StoredRows& rows, Batch* batch) {
   if (rows.fresh)
-    batch.Put(Family::kRows, keycodec::SettingKey("lanes"), keycodec::EncodeNumber(rows.lanes));
-  batch.Put(Family::kRows, keycodec::SettingKey("epoch"), keycodec::EncodeNumber(shared.epoch));
-  shared.writes->Submit(&batch);
+    batch->Put(Family::kRows, keycodec::SettingKey("lanes"), keycodec::EncodeNumber(rows.lanes));
+  batch->Put(Family::kRows, keycodec::SettingKey("epoch"), keycodec::EncodeNumber(shared.epoch));
+  shared.writes->Submit(batch);
   while (shared.writes->Drain()) {
   }
   shared.writes->SyncOnce();

@@ -1,5 +1,8 @@
 #include "engine/engine_open.h"
 
+#include <map>
+#include <set>
+
 #include "engine/core_impl.h"
 #include "keycodec/keys.h"
 
@@ -38,11 +41,15 @@ Result<StoredRows> ReadStoredRows(const Store& store, uint16_t lanes_of_new_stor
     return Error(ErrorCode::kCorruption,
                  "the store's settings name " + std::to_string(*lanes) + " lanes");
   }
-  for (auto [name, target] : {std::pair<const char*, uint64_t*>{"ids", &rows.next_id}}) {
+  uint64_t erasing = 0;
+  for (auto [name, target] : {std::pair<const char*, uint64_t*>{"ids", &rows.next_id},
+                              {"queues", &rows.next_queue},
+                              {"erase", &erasing}}) {
     const Result<uint64_t> value = ReadSetting(store, name);
     if (value.ok()) *target = *value;
     if (!value.ok() && value.error().code() != ErrorCode::kNotFound) return value.error();
   }
+  rows.erasing = erasing != 0;
   const Result<uint64_t> epoch = ReadSetting(store, "epoch");
   if (!epoch.ok()) return epoch.error();
   rows.epoch = static_cast<uint32_t>(*epoch);
@@ -63,32 +70,63 @@ Result<StoredRows> ReadStoredRows(const Store& store, uint16_t lanes_of_new_stor
     return Error::Ok();
   });
   if (!error.ok()) return error;
+  error = ForEach(store, Family::kRows, "x", [&](std::string_view key, std::string_view) {
+    const Result<QueueId> number = keycodec::DecodeDroppedKey(key);
+    if (!number.ok()) return number.error();
+    rows.dropped.push_back(*number);
+    return Error::Ok();
+  });
+  if (!error.ok()) return error;
   return rows;
 }
 
-Error RestoreCounters(EngineShared* shared) {
-  return ForEach(
+Error RestoreCounters(EngineShared* shared, const StoredRows& rows, Batch* batch) {
+  std::map<QueueId, keycodec::CounterValue> first;  // of slot 0, with those that come to it
+  std::set<QueueId> changed;
+  const std::set<QueueId> dropped(rows.dropped.begin(), rows.dropped.end());
+  VESTQ_RETURN_IF_ERROR(ForEach(
       *shared->store, Family::kRows, "c", [&](std::string_view key, std::string_view value) {
         const Result<keycodec::CounterRowKey> where = keycodec::DecodeCounterKey(key);
         if (!where.ok()) return where.error();
-        const Result<keycodec::CounterValue> counters = keycodec::DecodeCounterValue(value);
+        Result<keycodec::CounterValue> counters = keycodec::DecodeCounterValue(value);
         if (!counters.ok()) return counters.error();
         QueueRecord* const record = shared->queues->FindById(where->queue);
+        if (record == nullptr && dropped.contains(where->queue)) {
+          batch->Delete(Family::kRows, key);
+          return Error::Ok();
+        }
         if (record == nullptr) {
           return Error(ErrorCode::kCorruption, "counters of queue number " +
                                                    std::to_string(where->queue.value()) +
                                                    ", which is not stored (QUEUE-1)");
         }
-        if (counters->incarnation != record->current())
-          return Error::Ok();  // of a life that is over
-        if (where->slot < shared->cores) {
+        const QueueLife life = shared->queues->Life(*record);
+        for (size_t i = 0; i < kKeyKinds; ++i) {
+          if (counters->incarnation < life.living[i]) (*counters)[kCounterOfKind[i]] = 0;
+        }
+        counters->incarnation = life.newest;
+        if (where->slot > 0 && where->slot < shared->cores) {
           CoreAccess::Of(shared->core_list[where->slot].get())->RestoreCounters(record, *counters);
-        } else {
-          for (size_t i = 0; i < keycodec::kCounters; ++i)
-            record->rest.values[i] += counters->values[i];
+          return Error::Ok();
+        }
+        keycodec::CounterValue& sum = first[where->queue];
+        sum.incarnation = life.newest;
+        for (size_t i = 0; i < keycodec::kCounters; ++i) sum.values[i] += counters->values[i];
+        if (where->slot != 0) {
+          batch->Delete(Family::kRows, key);
+          changed.insert(where->queue);
         }
         return Error::Ok();
-      });
+      }));
+  for (const auto& [queue, counters] : first) {
+    CoreAccess::Of(shared->core_list[0].get())
+        ->RestoreCounters(shared->queues->FindById(queue), counters);
+    if (!changed.contains(queue)) continue;
+    std::string bytes;
+    keycodec::Append(counters, &bytes);
+    batch->Put(Family::kRows, keycodec::CounterKey(0, queue), bytes);
+  }
+  return Error::Ok();
 }
 
 Error RestoreLeases(EngineShared* shared) {

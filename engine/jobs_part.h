@@ -2,6 +2,7 @@
 // own, sent to the owner of the jobs by the core where the command started. Internal to engine/.
 #pragma once
 
+#include <array>
 #include <cstdint>
 #include <functional>
 #include <memory>
@@ -9,6 +10,7 @@
 #include <utility>
 #include <vector>
 
+#include "engine/queue_life.h"
 #include "engine/request.h"
 #include "keycodec/records.h"
 
@@ -32,6 +34,12 @@ struct JobsPart : Request {
     kKeep,      // a queue has dead letters that its keeper must look at: `from_queue`
     kNote,      // a job has been put into SCHEDULED of `note_lane`: look there
     kHandover,  // word about edges between jobs: `word`, whose row is `word_key` (core_links.cc)
+    kSwitch,    // `from_queue` has another life: switch to it
+    kErase,     // every core has switched: erase what is void of `from_queue`, or of `number`
+    kRemove,    // jobs of PURGE
+    kRemoveLeases,  // leased ones, all that match
+    kVanish,        // `from_queue` is about to vanish: say so behind what was done
+    kVanished,      // it has
   };
   Work work = Work::kDescribe;
   CoreId owner;
@@ -52,6 +60,19 @@ struct JobsPart : Request {
 
   // kDrop.
   std::vector<std::string> keys;  // of the dead letters of `ids`
+
+  // kSwitch, kErase. Outputs of kSwitch: removed_by.
+  KeyKinds kinds = 0;
+  QueueId number;  // that a dropped queue had; 0: it was purged
+  std::array<int64_t, kKeyKinds> removed_by{};
+
+  // kRemove, kRemoveLeases: jobs of `from_queue` in that state (kGone: in any but done), enqueued until
+  // then. Outputs: removed, also of kSwitch.
+  JobState state = JobState::kGone;
+  bool one_space = false;
+  std::string space;
+  int64_t until_ms = 0;
+  int64_t removed = 0;
 
   // kNote.
   LaneId note_lane;

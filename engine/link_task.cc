@@ -1,5 +1,6 @@
 #include "engine/link_task.h"
 
+#include "engine/queue_registry.h"
 #include "engine/store.h"
 
 namespace vestq {
@@ -21,6 +22,12 @@ Error ChildTask::Run(const Store& store) {
   if (!decoded_row.ok()) return decoded_row.error();
   row = std::move(*decoded_row);
   if (row->place != keycodec::Place::kWaiting) return Error::Ok();
+  const Result<keycodec::WaitingRowKey> where = keycodec::DecodeWaitingKey(row->key);
+  if (!where.ok()) return where.error();
+  job.queue = where->queue;
+  job.life = queues_->LifeOf(where->queue);
+  // Purged or dropped: it waits for nothing any more.
+  if (!job.life || where->incarnation != (*job.life)[KeyKind::kWaiting]) return Error::Ok();
   got = store.Get(Family::kRows, row->key, &bytes);
   // It has gone on between the two reads: its owner knows, and looks again.
   if (got.code() == ErrorCode::kNotFound) return Error::Ok();

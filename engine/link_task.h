@@ -19,7 +19,8 @@ namespace vestq {
 // job itself only where it may go on now.
 class ChildTask : public ReadTask {
  public:
-  ChildTask(LaneId lane, JobId child) : job(lane, child) {}
+  ChildTask(LaneId lane, JobId child, const QueueRegistry* queues)
+      : job(lane, child, queues), queues_(queues) {}
   Error Run(const Store& store) override;
 
   std::vector<JobId> parents;  // rising
@@ -31,6 +32,9 @@ class ChildTask : public ReadTask {
   std::optional<keycodec::WaitingValue> waiting;
   LookupTask job;
   bool job_read = false;
+
+ private:
+  const QueueRegistry* const queues_;
 };
 
 // Edges of a parent, in the order of its children.

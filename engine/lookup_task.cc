@@ -1,5 +1,6 @@
 #include "engine/lookup_task.h"
 
+#include "engine/queue_registry.h"
 #include "engine/store.h"
 
 namespace vestq {
@@ -24,6 +25,7 @@ Error LookupTask::FindScheduled(const Store& store, const std::string& key) {
   if (!where.ok()) return where.error();
   const Result<keycodec::ScheduledValue> decoded = keycodec::DecodeScheduledValue(value);
   if (!decoded.ok()) return decoded.error();
+  if (decoded->zone.incarnation != (*life)[KeyKind::kScheduled]) return Error::Ok();
   state = JobState::kScheduled;
   scheduled = *where;
   flags = decoded->flags;
@@ -35,7 +37,8 @@ Error LookupTask::FindScheduled(const Store& store, const std::string& key) {
 Error LookupTask::FindReady(const Store& store, const keycodec::ReadyRank& where) {
   const keycodec::Zone& zone = record->header.zone;
   std::string key, value;
-  keycodec::AppendReadyKey(lane, zone.queue, zone.incarnation, zone.order, zone.space, where, &key);
+  keycodec::AppendReadyKey(lane, zone.queue, (*life)[KeyKind::kReady], zone.order, zone.space,
+                           where, &key);
   bool found = false;
   VESTQ_RETURN_IF_ERROR(GetIfThere(store, Family::kVesting, key, &value, &found));
   if (!found) return Error::Ok();
@@ -50,6 +53,9 @@ Error LookupTask::FindReady(const Store& store, const keycodec::ReadyRank& where
 }
 
 Error LookupTask::FindDead(const Store& store, const std::string& key) {
+  const Result<keycodec::DeadRowKey> where = keycodec::DecodeDeadKey(key);
+  if (!where.ok()) return where.error();
+  if (where->incarnation != (*life)[KeyKind::kDead]) return Error::Ok();
   std::string value;
   bool found = false;
   VESTQ_RETURN_IF_ERROR(GetIfThere(store, Family::kRows, key, &value, &found));
@@ -70,6 +76,9 @@ Error LookupTask::FindDead(const Store& store, const std::string& key) {
 }
 
 Error LookupTask::FindWaiting(const Store& store, const std::string& key) {
+  const Result<keycodec::WaitingRowKey> where = keycodec::DecodeWaitingKey(key);
+  if (!where.ok()) return where.error();
+  if (where->incarnation != (*life)[KeyKind::kWaiting]) return Error::Ok();
   std::string value;
   bool found = false;
   VESTQ_RETURN_IF_ERROR(GetIfThere(store, Family::kRows, key, &value, &found));
@@ -85,6 +94,11 @@ Error LookupTask::FindWaiting(const Store& store, const std::string& key) {
 }
 
 Error LookupTask::FindDone(const Store& store, const std::string& key) {
+  const Result<keycodec::DoneRowKey> where = keycodec::DecodeDoneKey(key);
+  if (!where.ok()) return where.error();
+  queue = where->queue;
+  life = queues_->LifeOf(*queue);
+  if (!life || where->incarnation != (*life)[KeyKind::kDone]) return Error::Ok();
   std::string value;
   bool found = false;
   VESTQ_RETURN_IF_ERROR(GetIfThere(store, Family::kRows, key, &value, &found));
@@ -121,6 +135,9 @@ Error LookupTask::Run(const Store& store) {
   }
 
   const keycodec::JobHeader& header = record->header;
+  queue = header.zone.queue;
+  life = queues_->LifeOf(*queue);
+  if (!life) return Error::Ok();
   // Where READY would be: the order's time is the enqueue's, or the vesting's.
   keycodec::ReadyRank ready{header.priority, header.enqueued_ms, id};
   if (header.zone.order == keycodec::Order::kTime && header.vests_ms != 0)

@@ -5,6 +5,7 @@
 #include <optional>
 #include <string>
 
+#include "engine/queue_life.h"
 #include "engine/read_pool.h"
 #include "engine/request.h"
 #include "keycodec/keys.h"
@@ -12,15 +13,19 @@
 
 namespace vestq {
 
+class QueueRegistry;
+
 class LookupTask : public ReadTask {
  public:
-  LookupTask(LaneId job_lane, JobId job) : lane(job_lane), id(job) {}
+  LookupTask(LaneId job_lane, JobId job, const QueueRegistry* queues)
+      : lane(job_lane), id(job), queues_(queues) {}
   Error Run(const Store& store) override;
 
   const LaneId lane;
   const JobId id;
 
-  // What was found. Without a record there is no such job, or it is done and kept (kDone).
+  // What was found. Without a record there is no such job, or it is done and kept (kDone). One that was
+  // purged or dropped and not erased yet has a record and is kGone; so has one that is leased.
   std::string record_bytes;
   std::optional<keycodec::JobRecord> record;  // payload points into record_bytes
   std::optional<keycodec::JobRow> row;
@@ -33,6 +38,10 @@ class LookupTask : public ReadTask {
   keycodec::DeadValue dead;        // kDead
   keycodec::DoneValue done;        // kDone
   keycodec::WaitingValue waiting;  // kWaiting
+  // The queue that was found, and its life at that moment (none: it was dropped): its owner must see the
+  // same one (Core::Impl::OfAnotherLife).
+  std::optional<QueueId> queue;
+  std::optional<QueueLife> life;
 
  private:
   Error FindScheduled(const Store& store, const std::string& key);
@@ -40,6 +49,8 @@ class LookupTask : public ReadTask {
   Error FindDead(const Store& store, const std::string& key);
   Error FindDone(const Store& store, const std::string& key);
   Error FindWaiting(const Store& store, const std::string& key);
+
+  const QueueRegistry* const queues_;
 };
 
 }  // namespace vestq

@@ -101,7 +101,7 @@ Error PeekTask::Run(const Store& store) {
       keycodec::AppendZonePrefix(lane, zone.queue, zone.incarnation, zone.order, zone.space,
                                  &prefix);
     } else {
-      keycodec::AppendQueuePrefix(lane, zone.queue, &prefix);
+      keycodec::AppendLifePrefix(lane, zone.queue, zone.incarnation, &prefix);
     }
     VESTQ_RETURN_IF_ERROR(
         Scan(store, Family::kVesting, prefix, keycodec::PrefixSuccessor(prefix), &stop));

@@ -39,15 +39,16 @@ QueueSlot::QueueSlot()
       waiters(0),
       virtual_time(0),
       tagged(false),
+      touched_ms(0),
       core_queue(nullptr) {
   for (auto& counter : counters) counter.store(0, std::memory_order_relaxed);
 }
 
-QueueRecord::QueueRecord(std::string n, QueueId number, uint16_t cores)
-    : name(std::move(n)), id(number), slots(new QueueSlot[cores]) {}
+QueueRecord::QueueRecord(std::string n, const QueueLife& first, uint16_t cores)
+    : name(std::move(n)), ordinal(first.number.value()), slots(new QueueSlot[cores]), life(first) {}
 
 int64_t QueueRecord::Total(keycodec::Counter counter, uint16_t cores) const {
-  int64_t sum = rest[counter];
+  int64_t sum = 0;
   for (uint16_t i = 0; i < cores; ++i) {
     sum += slots[i].counters[static_cast<size_t>(counter)].load(std::memory_order_relaxed);
   }
@@ -94,8 +95,7 @@ Error QueueRegistry::Restore(std::string_view name, const keycodec::QueueValue& 
                                              std::to_string(value.queue.value()) +
                                              " is stored twice");
   }
-  auto record = std::make_unique<QueueRecord>(std::string(name), value.queue, cores_);
-  record->incarnation.store(value.incarnation.value(), std::memory_order_relaxed);
+  auto record = std::make_unique<QueueRecord>(std::string(name), vestq::LifeOf(value), cores_);
   record->stored.store(true, std::memory_order_relaxed);
   Publish(record.get(), value);
   by_id_[value.queue.value()] = record.get();
@@ -113,10 +113,11 @@ Result<QueueRecord*> QueueRegistry::Get(std::string_view name) {
                                        " queues, the limit is " +
                                        std::to_string(limits::kQueuesMax));
   }
-  const QueueId id(next_id_++);
-  auto record = std::make_unique<QueueRecord>(std::string(name), id, cores_);
+  QueueLife life;
+  life.number = QueueId(next_id_++);
+  auto record = std::make_unique<QueueRecord>(std::string(name), life, cores_);
   QueueRecord* const out = record.get();
-  by_id_[id.value()] = out;
+  by_id_[life.number.value()] = out;
   by_name_[std::string_view(out->name)] = std::move(record);
   return out;
 }
@@ -137,12 +138,16 @@ void QueueRegistry::EnsureStored(QueueRecord* record) {
   if (record->stored.load(std::memory_order_acquire)) return;
   std::lock_guard lock(mutex_);
   if (record->stored.load(std::memory_order_relaxed)) return;
-  std::string bytes;
-  keycodec::Append(ValueOf(*record), &bytes);
   Batch batch;
-  batch.Put(Family::kRows, keycodec::QueueKey(record->name), bytes);
+  PutRow(*record, &batch);
   writes_->Submit(&batch);
   record->stored.store(true, std::memory_order_release);  // QUEUE-1
+}
+
+void QueueRegistry::PutRow(const QueueRecord& record, Batch* batch) const {
+  std::string bytes;
+  keycodec::Append(ValueOf(record), &bytes);
+  batch->Put(Family::kRows, keycodec::QueueKey(record.name), bytes);
 }
 
 // What the queue's row says now. REQUIRES: mutex_ is held.
@@ -153,8 +158,9 @@ keycodec::QueueValue QueueRegistry::ValueOf(const QueueRecord& record) const {
     return value < 0 ? std::nullopt : std::optional(value);
   };
   keycodec::QueueValue value;
-  value.queue = record.id;
-  value.incarnation = record.current();
+  value.queue = record.life.number;
+  value.incarnation = record.life.newest;
+  value.living = BoundsOf(record.life);
   value.order = record.order();
   value.lease_ms = number(s.lease_ms);
   if (const auto attempts = number(s.attempts)) value.attempts = static_cast<uint32_t>(*attempts);
@@ -227,6 +233,16 @@ std::vector<QueueRecord*> QueueRegistry::All() const {
   }
   std::sort(out.begin(), out.end(), [](auto* a, auto* b) { return a->name < b->name; });
   return out;
+}
+
+bool QueueRegistry::HasOptions(const QueueRecord& record, MonoTime now) {
+  const QueueSettings& s = record.settings;
+  bool any = record.order() != keycodec::Order::kPriority ||
+             s.backoff.load(std::memory_order_relaxed) != nullptr ||
+             s.paused_until_ms.load(std::memory_order_relaxed) > now.ms();
+  for (const auto* number : {&s.lease_ms, &s.attempts, &s.keep_ms, &s.dead_keep_ms, &s.dead_max})
+    any |= number->load(std::memory_order_relaxed) >= 0;
+  return any;
 }
 
 }  // namespace vestq

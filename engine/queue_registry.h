@@ -4,18 +4,26 @@
 // A record lives as long as the engine, so pointers to it travel freely. A queue that is only
 // waited for has a record without a row in the store; its first job stores the row. The row's batch
 // is submitted, under the registry's mutex, before any batch that uses the number can be (QUEUE-1),
-// so no crash leaves a job of an unknown queue.
+// so no crash leaves a job of an unknown queue. A record stands for its name for good: QUEUE DROP
+// gives it another number (engine/queue_life.h), so a LEASE that waits on it goes on waiting, and a
+// queue that comes and goes takes no more memory each time.
+//
+// What a purge or a drop has voided is erased by all cores (engine/core_erase.cc). While anything is
+// left to erase, the setting `erase` stands in the store (ERASE-1), so a start knows whether to look.
 //
 // The mutex: making a queue is rare, and every core keeps its own map from names to records, so it
 // is off the hot path; lock-free maps would buy nothing.
 #pragma once
 
+#include <algorithm>
 #include <array>
 #include <atomic>
 #include <cstdint>
 #include <functional>
+#include <map>
 #include <memory>
 #include <mutex>
+#include <optional>
 #include <set>
 #include <string>
 #include <string_view>
@@ -24,11 +32,13 @@
 
 #include "engine/base/ids.h"
 #include "engine/base/result.h"
+#include "engine/queue_life.h"
 #include "engine/request.h"
 #include "keycodec/records.h"
 
 namespace vestq {
 
+class Batch;
 class WriteQueue;
 struct CoreQueue;
 
@@ -43,6 +53,7 @@ struct alignas(64) QueueSlot {
   // now on: read `tagged` before `head`.
   std::atomic<uint64_t> virtual_time;
   std::atomic<bool> tagged;
+  std::atomic<int64_t> touched_ms;  // engine time of the last turn that counted something here
   // Mirrors of the core's counter row, for statistics.
   std::array<std::atomic<int64_t>, keycodec::kCounters> counters;
   // Owned by the core's thread.
@@ -52,6 +63,9 @@ struct alignas(64) QueueSlot {
 };
 
 inline constexpr uint64_t kNoWaiter = ~uint64_t{0};
+
+// How long a queue outlives its last job, its last option and its last waiter.
+inline constexpr Duration kVanishAfter = Seconds(60);
 
 // What a queue's options say, for every core to read on its way. -1: not set.
 struct QueueSettings {
@@ -65,24 +79,23 @@ struct QueueSettings {
 };
 
 struct QueueRecord {
-  QueueRecord(std::string n, QueueId number, uint16_t cores);
+  QueueRecord(std::string n, const QueueLife& first, uint16_t cores);
 
   const std::string name;
-  const QueueId id;
+  const uint32_t ordinal;  // its first number: decides on the core that keeps its dead letters
   const std::unique_ptr<QueueSlot[]> slots;  // one a core
-  std::atomic<uint32_t> incarnation{1};
+  // The life that holds, of the registry's mutex; and its version, for a core to see that it is behind.
+  QueueLife life;
+  std::atomic<uint64_t> version{0};
   // Of jobs that are enqueued from now on; a job keeps the order in its own zone, so one that comes
   // while the order changes does no harm.
   std::atomic<keycodec::Order> ready_order{keycodec::Order::kPriority};
-  std::atomic<bool> stored{false};
+  std::atomic<bool> stored{false};  // its row is, or is about to be
   QueueSettings settings;
   std::atomic<bool> has_spaces{false};  // a job with a space was seen in this run
-  // Counters of core slots that no core of this run owns (the store ran with more cores before).
-  // Constant after Open.
-  keycodec::CounterValue rest;
+  int erasing = 0;                      // erasures of it under way; of the registry's mutex
 
   keycodec::Order order() const { return ready_order.load(std::memory_order_relaxed); }
-  Incarnation current() const { return Incarnation(incarnation.load(std::memory_order_relaxed)); }
   // Summed over the slots; exact at a quiet moment.
   int64_t Total(keycodec::Counter counter, uint16_t cores) const;
   QueueCounts Counts(uint16_t cores) const;
@@ -95,17 +108,51 @@ class QueueRegistry {
 
   // While opening, before the cores run. Errors: kCorruption (a number or a name twice).
   Error Restore(std::string_view name, const keycodec::QueueValue& value);
+  // The same of a dropped queue that is not wholly erased, and of the least number never given.
+  Error RestoreDropped(QueueId number);
+  void RestoreNext(uint32_t number) { next_id_ = std::max(next_id_, number); }
 
   // The record of that name, made when there is none. Errors: kFull (limits::kQueuesMax).
   Result<QueueRecord*> Get(std::string_view name);
   // nullptr when there is none.
   QueueRecord* Find(std::string_view name) const;
   QueueRecord* FindById(QueueId id) const;
+  QueueLife Life(const QueueRecord& record) const;
+  // The life that has that number; none: it was dropped.
+  std::optional<QueueLife> LifeOf(QueueId number) const;
+
+  // PURGE: the next incarnation is the living one of these kinds. Its row is submitted before any core
+  // can see it (LIFE-2). Returns its ticket.
+  Ticket Purge(QueueRecord* record, KeyKinds kinds);
+  // QUEUE DROP: the name gets another number, without options, and has no row until it is used again.
+  // None: there is no such queue.
+  struct Dropped {
+    Ticket ticket;
+    QueueId number;  // that it had
+  };
+  std::optional<Dropped> Drop(QueueRecord* record);
+
+  // Each core says once that it has erased what a purge (`record`) or drop (null) has voided. REQUIRES:
+  // its batches are submitted.
+  void Erased(QueueRecord* record, QueueId number);
+  // At a start: what is left to erase, by all cores. Called once, before they run; `pending`: the setting
+  // says that there may be something.
+  void RestoreErasing(bool pending);
+  const std::vector<std::pair<QueueRecord*, QueueId>>& to_erase() const { return to_erase_; }
+
+  // A queue without any job vanishes (core_vanish.cc): first nobody may use its row without EnsureStored,
+  // then, when every core has been heard of, the row goes if nobody has used it and nothing was counted.
+  bool BeginVanish(QueueRecord* record);
+  // The ticket of its end; none: it stays.
+  std::optional<Ticket> EndVanish(QueueRecord* record, MonoTime now);
+
   // Returns once a batch with the queue's row is submitted.
   void EnsureStored(QueueRecord* record);
 
   // Changes options: the queue's row is submitted before any core can see them. Returns its ticket.
   Ticket Set(QueueRecord* record, const std::function<void(QueueOptions*)>& change);
+  // A pause that is over says nothing any more.
+  static bool HasOptions(const QueueRecord& record, MonoTime now);
   QueueOptions Options(const QueueRecord& record) const;
 
   // All records, by name.
@@ -120,9 +167,15 @@ class QueueRegistry {
   std::unordered_map<uint32_t, QueueRecord*> by_id_;
   std::set<std::string> backoffs_;  // of all options so far: few
   uint32_t next_id_ = 1;
+  std::map<uint32_t, int> dropped_;  // numbers, and how many cores have not erased what was theirs
+  int erasing_ = 0;                  // erasures of purges and drops under way, over all cores
+  std::vector<std::pair<QueueRecord*, QueueId>> to_erase_;
 
   keycodec::QueueValue ValueOf(const QueueRecord& record) const;
   void Publish(QueueRecord* record, const keycodec::QueueValue& value);
+  void PutRow(const QueueRecord& record, Batch* batch) const;
+  void Renew(QueueRecord* record, const QueueLife& life);
+  void BeginErasing(QueueRecord* record, QueueId number, Batch* batch);
 };
 
 }  // namespace vestq

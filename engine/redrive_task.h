@@ -15,7 +15,8 @@ namespace vestq {
 class RedriveTask : public ReadTask {
  public:
   // `keeps_key`: it stays in its queue, so it must have its key.
-  RedriveTask(LaneId lane, JobId id, bool keeps_key) : job(lane, id), keeps_key_(keeps_key) {}
+  RedriveTask(LaneId lane, JobId id, bool keeps_key, const QueueRegistry* queues)
+      : job(lane, id, queues), keeps_key_(keeps_key), queues_(queues) {}
 
   Error Run(const Store& store) override {
     VESTQ_RETURN_IF_ERROR(job.Run(store));
@@ -25,7 +26,8 @@ class RedriveTask : public ReadTask {
     const keycodec::JobHeader& header = job.record->header;
     if ((header.flags & keycodec::kFlagUnique) == 0) return Error::Ok();
     unique.emplace(job.lane,
-                   keycodec::UniqueKey(header.zone.queue, header.zone.space, header.unique_key));
+                   keycodec::UniqueKey(header.zone.queue, header.zone.space, header.unique_key),
+                   queues_);
     return unique->Run(store);
   }
 
@@ -37,6 +39,7 @@ class RedriveTask : public ReadTask {
 
  private:
   const bool keeps_key_;
+  const QueueRegistry* const queues_;
 };
 
 }  // namespace vestq

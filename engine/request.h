@@ -41,6 +41,7 @@ enum class RequestKind : uint8_t {
   kWorkers,
   kPeek,
   kRedrive,
+  kPurge,
   kJobsPart,  // the engine's own: engine/jobs_part.h
   kCheckpoint,
   kQueueSet,

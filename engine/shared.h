@@ -70,6 +70,10 @@ struct EngineShared {
 
   CoreId OwnerOf(LaneId lane) const { return CoreId(static_cast<uint16_t>(lane.value() % cores)); }
   LaneId LaneOf(JobId id) const { return LaneId(static_cast<uint16_t>(id.value() % lanes)); }
+  // The core that sees to what is one row range a queue: dead letters, kept results.
+  CoreId KeeperOf(const QueueRecord& record) const {
+    return CoreId(static_cast<uint16_t>(record.ordinal % cores));
+  }
   MessageRing& Ring(CoreId from, CoreId to) {
     return *rings[static_cast<size_t>(from.value()) * cores + to.value()];
   }

@@ -15,7 +15,8 @@ namespace vestq {
 
 class UniqueTask : public ReadTask {
  public:
-  UniqueTask(LaneId l, std::string key) : lane(l), row_key(std::move(key)) {}
+  UniqueTask(LaneId l, std::string key, const QueueRegistry* queues)
+      : lane(l), row_key(std::move(key)), queues_(queues) {}
 
   Error Run(const Store& store) override {
     std::string bytes;
@@ -26,7 +27,7 @@ class UniqueTask : public ReadTask {
     if (!decoded.ok()) return decoded.error();
     row = *decoded;
     if (!row->live) return Error::Ok();
-    holder = std::make_unique<LookupTask>(lane, row->id);
+    holder = std::make_unique<LookupTask>(lane, row->id, queues_);
     return holder->Run(store);
   }
 
@@ -37,6 +38,9 @@ class UniqueTask : public ReadTask {
 
   std::optional<keycodec::UniqueValue> row;
   std::unique_ptr<LookupTask> holder;  // of a live row
+
+ private:
+  const QueueRegistry* const queues_;
 };
 
 }  // namespace vestq

@@ -187,6 +187,13 @@ void AppendQueuePrefix(LaneId lane, QueueId queue, std::string* out) {
   writer.AppendTo(out);
 }
 
+void AppendLifePrefix(LaneId lane, QueueId queue, Incarnation incarnation, std::string* out) {
+  AppendQueuePrefix(lane, queue, out);
+  Writer<4> writer;
+  writer.BigEndian<4>(incarnation.value());
+  writer.AppendTo(out);
+}
+
 Result<size_t> ZonePrefixLength(std::string_view ready_key) {
   Reader reader("READY key", ready_key);
   ReadRangePrefix(&reader, Range::kReady);

@@ -104,6 +104,8 @@ void AppendScheduledPrefix(LaneId lane, Clock clock, std::string* out);
 void AppendZonePrefix(LaneId lane, QueueId queue, Incarnation incarnation, Order order,
                       std::string_view space, std::string* out);
 void AppendQueuePrefix(LaneId lane, QueueId queue, std::string* out);
+// All READY keys of one life of a queue start with this.
+void AppendLifePrefix(LaneId lane, QueueId queue, Incarnation incarnation, std::string* out);
 // The length of a READY key's zone prefix, without looking at the rank (which may be missing).
 // Errors: kCorruption.
 [[nodiscard]] Result<size_t> ZonePrefixLength(std::string_view ready_key);

@@ -19,6 +19,7 @@ enum QueueTag : uint64_t {
   kQueueTagDeadMax = 12,
   kQueueTagPaused = 14,
   kQueueTagLiving = 16,
+  kQueueTagLivingDone = 18,
 };
 
 void ReadLiving(Reader* field, PurgeBounds* living) {
@@ -27,6 +28,11 @@ void ReadLiving(Reader* field, PurgeBounds* living) {
   living->waiting = Incarnation(ReadU32(field, "waiting from"));
   living->dead = Incarnation(ReadU32(field, "dead from"));
   if (*living == PurgeBounds()) field->Fail("bounds", "all 0 is written by leaving them out");
+}
+
+void ReadLivingDone(Reader* field, PurgeBounds* living) {
+  living->done = Incarnation(ReadU32(field, "done from"));
+  if (living->done == Incarnation()) field->Fail("bound", "0 is written by leaving it out");
 }
 
 }  // namespace
@@ -72,7 +78,9 @@ void Append(const QueueValue& value, std::string* out) {
   if (value.dead_keep_ms) AppendTaggedSpan(kQueueTagDeadKeep, *value.dead_keep_ms, out);
   if (value.dead_max) AppendTaggedNumber(kQueueTagDeadMax, *value.dead_max, out);
   if (value.paused_until_ms) AppendTaggedSpan(kQueueTagPaused, *value.paused_until_ms, out);
-  if (value.living != PurgeBounds()) {
+  PurgeBounds of_jobs = value.living;
+  of_jobs.done = Incarnation();
+  if (of_jobs != PurgeBounds()) {
     Writer<4 * kVarint32Bytes> living;
     living.Varint(value.living.ready.value());
     living.Varint(value.living.scheduled.value());
@@ -80,6 +88,8 @@ void Append(const QueueValue& value, std::string* out) {
     living.Varint(value.living.dead.value());
     AppendTaggedBytes(kQueueTagLiving, living.view(), out);
   }
+  if (value.living.done != Incarnation())
+    AppendTaggedNumber(kQueueTagLivingDone, value.living.done.value(), out);
   AppendTagEnd(out);
 }
 
@@ -100,6 +110,7 @@ Result<QueueValue> DecodeQueueValue(std::string_view bytes) {
       case kQueueTagDeadMax: out.dead_max = field->Varint("dead-max", UINT64_MAX); return true;
       case kQueueTagPaused: out.paused_until_ms = ReadSpan(field, "paused until"); return true;
       case kQueueTagLiving: ReadLiving(field, &out.living); return true;
+      case kQueueTagLivingDone: ReadLivingDone(field, &out.living); return true;
       default: return false;
     }
   });

@@ -32,7 +32,7 @@ enum class Counter : uint8_t {
   kDied,
   kCancelled,
   kDone,        // kept results
-  kHeldBytes,   // reserved: payload bytes of leased jobs and of dead letters; 0 today
+  kHeldBytes,   // reserved; always 0
   kLapsed,      // ended by EXPIRE
   kDropped,     // dead letters that their retention removed
   kDuplicates,  // refused by UNIQUE
@@ -46,19 +46,20 @@ struct CounterValue {
   bool operator==(const CounterValue&) const = default;
 };
 
-// The least living incarnation of each kind of key: what PURGE of one state has voided is below. 0:
-// all of the queue's incarnation live.
+// The one living incarnation of each kind of key: what stands below it was purged, nothing stands
+// above. 0: none was ever purged, keys carry 1.
 struct PurgeBounds {
   Incarnation ready;
   Incarnation scheduled;
   Incarnation waiting;
   Incarnation dead;
+  Incarnation done;
   bool operator==(const PurgeBounds&) const = default;
 };
 
 struct QueueValue {
   QueueId queue;
-  Incarnation incarnation;
+  Incarnation incarnation;  // the newest: of the last purge, 1 before the first
   Order order = Order::kPriority;
   // Options; without a value: not set, the default holds.
   std::optional<int64_t> lease_ms = std::nullopt;

@@ -257,14 +257,15 @@ void Queues(Session& session, Args args) {
 
 void Queue(Session& session, Args args) {
   const auto is = [&args](std::string_view sub) { return words::EqualsIgnoreCase(sub, args[1]); };
-  if (is("DROP")) return session.Fail("ERR", "QUEUE DROP is not supported by this version");
   if (is("INFO")) return SubmitFilled<QueueInfoRequest>(session, args, FillInfo);
   Error (*const fill)(Args, QueueSetRequest*) = is("SET")      ? FillSet
                                                 : is("PAUSE")  ? FillPause
                                                 : is("RESUME") ? FillResume
                                                                : nullptr;
-  if (fill == nullptr) return session.Fail("ERR", UnknownSubcommand("QUEUE", args[1]));
+  if (fill == nullptr && !is("DROP"))
+    return session.Fail("ERR", UnknownSubcommand("QUEUE", args[1]));
   if (args.size() < 3) return session.Fail("ERR", WrongArity("queue"));
+  if (is("DROP")) return DropQueue(session, args);
   SubmitFilled<QueueSetRequest>(session, args, fill);
 }
 

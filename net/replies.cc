@@ -249,6 +249,7 @@ void WriteAnswer(const Request& request, RespWriter* w) {
     case RequestKind::kEnqueueMany:
     case RequestKind::kWorkers:
     case RequestKind::kPeek:
+    case RequestKind::kPurge:
     case RequestKind::kRedrive: return WriteHandling(request, w);
     case RequestKind::kRevoke:
       return w->Int(static_cast<const RevokeRequest&>(request).revoked ? 1 : 0);

@@ -1,6 +1,7 @@
 // Replies to the commands on many jobs and to those that look.
 #include "engine/base/check.h"
 #include "engine/handling_request.h"
+#include "engine/purge_request.h"
 #include "net/replies.h"
 
 namespace vestq {
@@ -46,6 +47,8 @@ void WriteHandling(const Request& request, RespWriter* w) {
     return WritePeek(static_cast<const PeekRequest&>(request), w);
   if (request.kind == RequestKind::kRedrive)
     return w->Int(static_cast<int64_t>(static_cast<const RedriveRequest&>(request).redriven));
+  if (request.kind == RequestKind::kPurge)
+    return w->Int(static_cast<int64_t>(static_cast<const PurgeRequest&>(request).removed));
   CHECK(false, "a request without a reply");
 }
 

@@ -170,6 +170,7 @@ void RequestPool::Put(Request* request) {
     case RequestKind::kQueueInfo:
     case RequestKind::kWorkers:
     case RequestKind::kPeek:
+    case RequestKind::kPurge:
     case RequestKind::kRedrive:
     case RequestKind::kCompleteMany: delete request; return;
     case RequestKind::kGroup: {

@@ -265,6 +265,7 @@ size_t Session::Charge(const Request& request) const {
     case RequestKind::kReschedule:
     case RequestKind::kWorkers:
     case RequestKind::kRedrive:
+    case RequestKind::kPurge:
     case RequestKind::kJobsPart:
     case RequestKind::kGroup:  // ExecMulti knows it
     case RequestKind::kQueueInfo:

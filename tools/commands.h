@@ -25,6 +25,7 @@ void AddJobs(CLI::App* app, Action* action);
 void AddWatch(CLI::App* app, Action* action);
 void AddPeek(CLI::App* app, Action* action);
 void AddRedrive(CLI::App* app, Action* action);
+void AddPurge(CLI::App* app, Action* action);
 void AddQueue(CLI::App* app, Action* action);
 void AddSchedule(CLI::App* app, Action* action);
 void AddWorkers(CLI::App* app, Action* action);

@@ -69,6 +69,7 @@ int main(int argc, char** argv) {
   vestq::AddJobs(&app, &action);
   vestq::AddWatch(&app, &action);
   vestq::AddRedrive(&app, &action);
+  vestq::AddPurge(&app, &action);
   vestq::AddQueue(&app, &action);
   vestq::AddSchedule(&app, &action);
   vestq::AddWorkers(&app, &action);

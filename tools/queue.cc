@@ -1,4 +1,4 @@
-// `vestq queue`: shows a queue, sets its options, pauses and resumes it.
+// `vestq queue`: shows a queue, sets its options, pauses, resumes and drops it.
 #include <spdlog/fmt/fmt.h>
 
 #include <CLI/CLI.hpp>
@@ -11,6 +11,7 @@
 #include "tools/call.h"
 #include "tools/commands.h"
 #include "tools/exit_status.h"
+#include "tools/purge.h"
 
 namespace vestq {
 namespace {
@@ -63,6 +64,7 @@ constexpr char kExamples[] =
     "  vestq queue set mail backoff=default\n"
     "  vestq queue pause mail --for 10m      takes jobs, gives none out\n"
     "  vestq queue resume mail\n"
+    "  vestq queue drop mail                 with all that is in it\n"
     "\n"
     "Exit status: 0; 1 the server cannot be reached or refused, stderr says why; 2 usage.";
 
@@ -82,7 +84,7 @@ CLI::App* Add(CLI::App* parent, const char* name, const char* about,
 void AddQueue(CLI::App* app, Action* action) {
   auto options = std::make_shared<Options>();
   CLI::App* const queue =
-      app->add_subcommand("queue", "Show a queue, set its options, pause and resume it");
+      app->add_subcommand("queue", "Show a queue, set its options, pause, resume or drop it");
   queue->footer(kExamples);
   queue->require_subcommand(1);
   Add(queue, "info", "Counts by state, what happened since it was made, options", options, action,
@@ -98,6 +100,7 @@ void AddQueue(CLI::App* app, Action* action) {
   Add(queue, "resume", "Give jobs out again", options, action, [](const Options& o) {
     return Run(o, {"QUEUE", "RESUME", o.queue});
   });
+  AddQueueDrop(queue, action);
 }
 
 }  // namespace vestq

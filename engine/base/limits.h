@@ -91,6 +91,7 @@ inline constexpr uint32_t kBurstMax = 1'000'000;  // a second of the greatest ra
 
 // --- Looking ---
 inline constexpr uint32_t kPeekCountMax = 1000;  // jobs of a page, as of one LEASE
+inline constexpr size_t kPurgeIds = 1000;        // of one PURGE ... ID
 inline constexpr size_t kWorkerRows = 1000;      // of WORKERS: a reply of at most about half a MiB
 inline constexpr size_t kEventReaders = 64;      // EVENTS: each holds up to 1 MiB
 

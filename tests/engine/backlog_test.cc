@@ -130,7 +130,7 @@ TEST(Backlog, TheFirstLeaseAfterARestartNeedsNoFullScan) {
   }
   EXPECT_TRUE(done);
   EXPECT_EQ(lease.jobs.size(), 1u);
-  EXPECT_LT(rounds, 30);
+  EXPECT_LT(rounds, 40);  // a read a lane for words about edges among them
 }
 
 TEST(Backlog, AnEmptiedSpaceLeavesNoJobAndNoCount) {

@@ -189,8 +189,10 @@ class Random {
     if (OneIn(2)) out.dead_max = Number(UINT64_MAX);
     if (OneIn(2)) out.paused_until_ms = Time();
     if (OneIn(2)) {
-      out.living = {Incarnation(U32()), Incarnation(U32()), Incarnation(U32()), Incarnation(U32())};
+      out.living = {Incarnation(U32()), Incarnation(U32()), Incarnation(U32()), Incarnation(U32()),
+                    Incarnation(0)};
     }
+    if (OneIn(2)) out.living.done = Incarnation(U32());
     return out;
   }
   DroppedValue AnyDroppedValue() { return {Name(limits::kQueueNameBytes)}; }

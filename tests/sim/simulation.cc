@@ -97,10 +97,11 @@ void Simulation::StartSomething() {
 void Simulation::StartEnqueue(Pending* pending) {
   auto request = std::make_unique<EnqueueRequest>();
   auto job = std::make_unique<ModelJob>();
+  job->queue = random_.Pick(kQueues);
   job->payload =
       "job-" + std::to_string(jobs_.size()) + ":" +
       std::string(random_.Chance(0.1) ? 600 + random_.Below(3000) : random_.Below(80), 'x');
-  request->queue = random_.Pick(kQueues);
+  request->queue = job->queue;
   request->space = random_.Pick(kSpaces);
   request->payload = job->payload;
   request->priority = static_cast<uint32_t>(random_.Chance(0.7) ? 1024 : random_.Below(5));
@@ -121,6 +122,7 @@ void Simulation::StartEnqueue(Pending* pending) {
   pending->op = Op::kEnqueue;
   pending->job = job.get();
   pending->request = std::move(request);
+  NoteUnderPurge(job.get());
   by_payload_[job->payload] = job.get();
   jobs_.push_back(std::move(job));
 }
@@ -231,6 +233,7 @@ bool Simulation::StartOnJob(Pending* pending, Op op) {
     case Op::kRedrive:
     case Op::kGroup:
     case Op::kWaitFor:
+    case Op::kPurge:
     case Op::kCheckpoint: return false;
   }
   return true;
@@ -281,6 +284,7 @@ void Simulation::Answered(Pending* pending) {
     case Op::kRevoke:
     case Op::kPromote:
     case Op::kRedrive:
+    case Op::kPurge:
     case Op::kReschedule: return AnsweredHandling(pending);
     case Op::kCheckpoint: return AnsweredCheckpoint(pending);
     case Op::kGroup: return AnsweredGroup(pending);
@@ -324,6 +328,7 @@ void Simulation::Delivered(const LeasedJob& leased, uint64_t asked_event) {
     if (asked_event < job->gone_event) return;  // claimed before it was cancelled
     return Broken("SIM-4: job " + id + " was delivered after it was answered as done", job);
   }
+  CheckPurged(leased, asked_event, job);
   // The deadline that the answer states is exact; it was claimed a while ago. The lease before must
   // have ended by the time of this claim.
   const int64_t now_ms = world_->clock().boottime_ms;

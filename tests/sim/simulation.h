@@ -16,6 +16,7 @@
 //   SIM-9, SIM-10, SIM-15  checkpoints, unique keys, AFTER: simulation_extras.cc
 //   SIM-11 a group is carried out whole or not at all, across any crash: simulation_group.cc
 //   SIM-12 to SIM-14  WAITFOR, LEASE of one space, events: simulation_watch.cc
+//   SIM-16  what was purged: simulation_purge.cc
 //   SIM-8  at rest and after every crash the offline check finds nothing, and everything drains
 //
 // FAMILY-1 of engine/batch.h is checked for every batch that is written.
@@ -30,6 +31,7 @@
 #include <string>
 #include <vector>
 
+#include "engine/purge_request.h"
 #include "tests/sim/world.h"
 
 namespace vestq {
@@ -71,7 +73,8 @@ class Simulation {
     kCheckpoint,
     kRedrive,
     kGroup,
-    kWaitFor
+    kWaitFor,
+    kPurge
   };
   static std::string OpName(Op op);
 
@@ -91,6 +94,13 @@ class Simulation {
   bool RedriveAll();
   bool CancelDead();
   void NoteRevoked(ModelJob* job);
+  // simulation_purge.cc
+  bool StartPurge(Pending* pending);
+  void AnsweredPurge(Pending* pending);
+  void NoteUnderPurge(ModelJob* job);
+  bool MayBePurged(const ModelJob& job, const PurgeRequest& purge) const;
+  void CheckPurged(const LeasedJob& leased, uint64_t asked_event, const ModelJob* job);
+
   // A lease claimed then may have been revoked.
   bool RevokedSince(const ModelJob& job, int64_t claimed_ms) const;
 

@@ -7,9 +7,9 @@
 namespace vestq {
 
 std::string Simulation::OpName(Op op) {
-  static constexpr std::array<const char*, 15> kNames = {
-      "ENQUEUE", "LEASE",   "COMPLETE",   "FAIL",       "RELEASE", "RENEW", "CANCEL", "JOB",
-      "REVOKE",  "PROMOTE", "RESCHEDULE", "CHECKPOINT", "REDRIVE", "GROUP", "WAITFOR"};
+  static constexpr std::array<const char*, 16> kNames = {
+      "ENQUEUE", "LEASE",   "COMPLETE",   "FAIL",       "RELEASE", "RENEW", "CANCEL",  "JOB",
+      "REVOKE",  "PROMOTE", "RESCHEDULE", "CHECKPOINT", "REDRIVE", "GROUP", "WAITFOR", "PURGE"};
   return kNames[static_cast<size_t>(op)];
 }
 
@@ -69,7 +69,7 @@ bool Simulation::CancelDead() {
 bool Simulation::StartHandling(Pending* pending) {
   if (jobs_.empty()) return false;
   const uint64_t dice = random_.Below(4);
-  if (dice == 3) return StartRedrive(pending);
+  if (dice == 3) return random_.Chance(0.15) ? StartPurge(pending) : StartRedrive(pending);
   ModelJob* job = dice == 0 ? RandomLeased() : random_.Pick(jobs_).get();
   if (job == nullptr || job->id == JobId(0) || job->busy > 0) return false;
   pending->job = job;
@@ -111,6 +111,7 @@ void Simulation::AnsweredHandling(Pending* pending) {
       Broken("REDRIVE failed: " + error.ToString());
     return;
   }
+  if (pending->op == Op::kPurge) return AnsweredPurge(pending);
   ModelJob* const job = pending->job;
   --job->busy;
   Note(job, OpName(pending->op) + " answered " + std::string(ErrorCodeName(error.code())));

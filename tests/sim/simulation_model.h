@@ -50,6 +50,10 @@ struct Simulation::ModelJob {
   uint32_t redrives = 0;    // REDRIVEs that may have been about it: each gives all attempts again
   bool may_move = false;    // one of them was TO another queue: its id may change
   std::set<JobId> old_ids;  // ids it had
+  std::string queue;        // that it was enqueued in
+  uint64_t purged_event =
+      0;                 // a PURGE or DROP of all of it was answered, asked after its ENQUEUE was
+  bool dropped = false;  // one of those was a DROP
   std::string type;
   std::string key;  // UNIQUE: queue, space and key; empty: none
   bool window = false;

@@ -62,6 +62,12 @@ class CheckTest : public testing::Test {
            Bytes(keycodec::QueueValue{id, incarnation, keycodec::Order::kPriority}));
   }
 
+  void PutPurged(Incarnation to) {
+    keycodec::QueueValue value{kQueue, to, keycodec::Order::kPriority};
+    value.living = {to, to, to, to, to};
+    PutRow(keycodec::QueueKey("q"), Bytes(value));
+  }
+
   static std::string JobKey(uint64_t id) {
     std::string key;
     keycodec::AppendJobKey(LaneOf(id), JobId(id), &key);

@@ -81,11 +81,11 @@ TEST_F(CheckRowsTest, RowsBesideTheJobsOfADroppedQueueAreVoid) {
   batch_.Clear();
   batch_.Delete(Family::kRows, keycodec::QueueKey("q"));
   PutRow(keycodec::DroppedKey(kQueue), Bytes(keycodec::DroppedValue{"q"}));
+  PutRow(keycodec::SettingKey("erase"), keycodec::EncodeNumber(1));
   const CheckReport report = Check();
   for (const auto& [invariant, text] : report.violations) ADD_FAILURE() << invariant << " " << text;
-  // Vesting keys, records, dead letter; kept result with its job row, waiting job with its record,
-  // unique key.
-  EXPECT_EQ(report.void_keys, 6u + 7 + 1 + 2 + 2 + 1);
+  // Vesting keys, records, dead letter; kept result, waiting job with its record, unique key.
+  EXPECT_EQ(report.void_keys, 6u + 7 + 1 + 1 + 2 + 1);
 }
 
 TEST_F(CheckRowsTest, Sched1AScheduleHasTheTimerOfItsNextSlot) {

@@ -24,18 +24,33 @@ TEST_F(CheckTest, AStoreThatIsRightHasNoViolations) {
   EXPECT_EQ(report.payload_bytes, 7u * 7);
 }
 
-TEST_F(CheckTest, KeysOfAnEarlierIncarnationAreVoid) {
+TEST_F(CheckTest, WhatWasPurgedIsVoidUntilItIsErased) {
   PutOneOfEach();
-  PutQueue("q", kQueue, Incarnation(2));
-  counts_ = {};
-  counts_.incarnation = Incarnation(2);
-  PutRow(keycodec::CounterKey(0, kQueue), Bytes(counts_));
-  ASSERT_TRUE(store_->Write(batch_.rep()).ok());
-  const Result<CheckReport> report = CheckStore(store_.get());
-  ASSERT_TRUE(report.ok());
-  for (const auto& [invariant, text] : report->violations)
-    ADD_FAILURE() << invariant << " " << text;
-  EXPECT_EQ(report->void_keys, 6u + 7 + 1);
+  PutPurged(Incarnation(2));
+  PutRow(keycodec::SettingKey("erase"), keycodec::EncodeNumber(1));
+  const CheckReport report = Check();  // the counters are of before the purge
+  for (const auto& [invariant, text] : report.violations) ADD_FAILURE() << invariant << " " << text;
+  EXPECT_EQ(report.leased, 1u) << "what is leased stays";
+  EXPECT_EQ(report.ready + report.scheduled + report.dead, 0u);
+  EXPECT_EQ(report.void_keys, 3u + 2 + 1);
+}
+
+TEST_F(CheckTest, Erase1VoidKeysThatNobodyMeansToErase) {
+  PutOneOfEach();
+  PutPurged(Incarnation(2));
+  Expect(Check(), "ERASE-1", "6 keys of purged or dropped queues");
+}
+
+TEST_F(CheckTest, Life1AKeyOfALifeToCome) {
+  PutRecord(4);
+  batch_.Put(
+      Family::kVesting,
+      keycodec::Encode(keycodec::ReadyKey{LaneOf(4),
+                                          {kQueue, Incarnation(2), keycodec::Order::kPriority, ""},
+                                          {7, 1000, JobId(4)}}),
+      Bytes(keycodec::ReadyValue{}));
+  PutRow(keycodec::SettingKey("erase"), keycodec::EncodeNumber(1));
+  Expect(Check(), "LIFE-1", "job 4 stands in incarnation 2 of queue 'q', which has come to 1");
 }
 
 TEST_F(CheckTest, Job1TwoVestingKeys) {
@@ -189,7 +204,7 @@ TEST_F(CheckTest, ALaneThatDoesNotFitIsCheckedInSeveralRounds) {
   counts_.incarnation = kIncarnation;
   ASSERT_TRUE(store_->Write(batch_.rep()).ok());
   QueueTallies queues;
-  queues[kQueue].incarnation = kIncarnation;
+  queues[kQueue].name = "q";
   CheckReport report;
   LaneCheck check(store_.get(), {kLanes, 1000, 3}, LaneId(0), &queues, &report, 16);
   ASSERT_TRUE(check.Run().ok());

@@ -2,6 +2,9 @@
 """`vestq queue`, and the options of `vestq enqueue` for unique, kept and labelled jobs; what `vestq work` gives a command."""
 
 import json
+import os
+import pty
+import subprocess
 import unittest
 
 import harness
@@ -29,6 +32,47 @@ class Queue(DaemonCase):
         self.assertGreater(self.info()["paused"], 3_500_000)
         self.vestq("queue", "resume", "q")
         self.assertEqual(len(self.client.call("LEASE", "q")), 1)
+
+    def test_purge_says_how_many_there_were(self):
+        ids = [self.vestq("enqueue", "q", "x").stdout.strip() for _ in range(4)]
+        self.vestq("enqueue", "q", "x", "--space", "acme")
+        self.vestq("enqueue", "q", "x", "--delay", "1h")
+        self.assertEqual(self.vestq("purge", "q", "--id", ids[0], ids[1]).stdout, "2\n")
+        self.assertEqual(self.vestq("purge", "q", "--space", "acme", "--yes").stdout, "1\n")
+        self.assertEqual(json.loads(self.vestq("purge", "q", "--state", "scheduled", "--json").stdout),
+                         {"queue": "q", "removed": 1})
+        self.assertEqual(self.vestq("purge", "q").stdout, "2\n")
+        self.assertIn("expected", self.vestq("purge", "q", "--state", "odd", status=1).stderr)
+        self.assertIn("NOTFOUND", self.vestq("purge", "none", status=1).stderr)
+        self.vestq("purge", "q", "--id", "1", "--state", "dead", status=2)
+        self.assertIn("Examples:", harness.run("purge", "--help").stdout)
+
+    def test_a_dropped_queue_is_gone(self):
+        self.vestq("queue", "set", "q", "attempts=5")
+        self.vestq("enqueue", "q", "x")
+        self.assertEqual(json.loads(self.vestq("queue", "drop", "q", "--json").stdout), {"queue": "q", "removed": 1})
+        self.assertIn("NOTFOUND", self.vestq("queue", "info", "q", status=1).stderr)
+        self.assertIn("NOTFOUND", self.vestq("queue", "drop", "q", status=1).stderr)
+
+    def test_a_person_is_asked_first(self):
+        self.vestq("enqueue", "q", "x")
+        for words in (("purge", "q"), ("queue", "drop", "q")):
+            self.assertEqual(self.at_a_terminal(*words, answer=b"n\n"), 1)
+            self.assertEqual(self.info()["ready"], 1)
+        self.assertEqual(self.at_a_terminal("purge", "q", answer=b"y\n"), 0)
+        self.assertEqual(self.info()["ready"], 0)
+        self.assertEqual(self.at_a_terminal("queue", "drop", "q", "--yes", answer=b""), 0)
+
+    def at_a_terminal(self, *words, answer):
+        person, program = pty.openpty()
+        try:
+            os.write(person, answer)
+            return subprocess.run([harness.PROGRAM, *words, "--server", self.server.address], stdin=program,
+                                  stdout=subprocess.PIPE, stderr=subprocess.PIPE, timeout=harness.DEADLINE,
+                                  check=False).returncode
+        finally:
+            os.close(person)
+            os.close(program)
 
     def test_what_is_wrong_is_said(self):
         self.assertIn("OPTION=VALUE", self.vestq("queue", "set", "q", "lease", status=2).stderr)

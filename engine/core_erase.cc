@@ -1,0 +1,208 @@
+// Erasing what purges and drops have made void, in the background: one slice is read at a time, on a
+// reader, and erased in one turn, so nobody is held up; when nothing is left the core sleeps.
+//
+// A core erases the READY and SCHEDULED keys of its lanes, and of a queue's waiting jobs those of its
+// lanes; dead letters, kept results and unique keys, which a queue has one range of, are the keeper's. READY keys of earlier lives stand together, before
+// those that live; SCHEDULED keys of all queues stand together, so one pass is made for all that a round
+// is about. Every void key is erased here and nowhere else (ERASE-2): vesting passes over it, a lookup
+// does not find it. That begins when every core has switched (engine/core_purge.cc), or at a start.
+//
+// Each record is read, for its size: `bytes` says what is stored, so it falls as space comes back. A count
+// kept apart for leased jobs would save the read and cost every claim.
+#include <algorithm>
+#include <utility>
+
+#include "engine/base/check.h"
+#include "engine/core_impl.h"
+#include "engine/erase_task.h"
+#include "engine/jobs_part.h"
+
+namespace vestq {
+namespace {
+
+constexpr size_t kQueuesARound = 1024;
+
+using What = EraseTask::What;
+// The rows of a queue, and the kind they are of.
+constexpr std::array<std::pair<What, KeyKind>, 3> kRowsOfKinds = {
+    {{What::kWaiting, KeyKind::kWaiting},
+     {What::kDead, KeyKind::kDead},
+     {What::kDone, KeyKind::kDone}}};
+
+keycodec::QueueRows RowsOf(What what) {
+  return what == What::kWaiting ? keycodec::QueueRows::kWaiting
+         : what == What::kDead  ? keycodec::QueueRows::kDead
+         : what == What::kDone  ? keycodec::QueueRows::kDone
+                                : keycodec::QueueRows::kUnique;
+}
+
+}  // namespace
+
+// At a start: what the process before has left.
+void Core::Impl::BeginErasing() {
+  for (const auto& [record, number] : shared_->queues->to_erase()) {
+    erasures_.push_back({record, number, kAllKinds});
+    if (record == nullptr) unswept_.insert(number);
+  }
+  EraseNext();
+}
+
+void Core::Impl::ErasePart(JobsPart* part) {
+  const bool dropped = part->number != QueueId(0);
+  const QueueId number = dropped ? part->number : QueueHere(part->from_queue)->life.number;
+  erasures_.push_back({dropped ? nullptr : part->from_queue, number, part->kinds});
+  EraseNext();
+  Executed(part);
+}
+
+void Core::Impl::EraseNext() {
+  if (erase_running_ || shared_->writes->failed()) return;
+  if (erase_round_.empty()) {
+    if (erasures_.empty()) return;
+    const size_t count = std::min(erasures_.size(), kQueuesARound);
+    const auto end = erasures_.begin() + static_cast<ptrdiff_t>(count);
+    erase_round_.assign(erasures_.begin(), end);
+    erasures_.erase(erasures_.begin(), end);
+    erase_item_ = erase_step_ = 0;
+    erase_from_.clear();
+  }
+  erase_running_ = true;
+  if (erase_item_ < erase_round_.size() && unswept_.contains(erase_round_[erase_item_].number)) {
+    // A start found leases of a dropped queue.
+    return SweepDropped(erase_round_[erase_item_].number, 0, [this] {
+      erase_running_ = false;
+      EraseNext();
+    });
+  }
+  std::unique_ptr<EraseTask> task = NextErase();
+  if (task == nullptr) {
+    // In the next turn, behind this one's batch: what is added before RunLater runs in the same turn.
+    return Later([this] { Later([this] { FinishRound(); }); });
+  }
+  if (!erase_from_.empty()) task->from = erase_from_;
+  task->max_jobs = limits::kSliceJobs;
+  task->rows_mark = rows_log_.Begin();
+  EraseTask* const raw = task.get();
+  task->finish = [this, raw](ReadTask*) { FinishErase(raw); };
+  SubmitRead(std::move(task));
+}
+
+// The slice to read next; null: the round is over.
+std::unique_ptr<EraseTask> Core::Impl::NextErase() {
+  for (; erase_item_ < erase_round_.size(); ++erase_item_, erase_step_ = 0) {
+    if (auto task = EraseOfQueue()) return task;
+  }
+  bool any = false;
+  for (const Erasure& erasure : erase_round_) any |= Has(erasure.kinds, KeyKind::kScheduled);
+  if (!any || erase_step_ >= lanes_.size()) return nullptr;
+  auto task = std::make_unique<EraseTask>(shared_->queues.get());
+  task->what = What::kScheduled;
+  task->lane = lanes_[erase_step_].id;
+  keycodec::AppendRangePrefix(task->lane, keycodec::Range::kScheduled, &task->from);
+  task->upper = keycodec::PrefixSuccessor(task->from);
+  return task;
+}
+
+// Of the round's current queue, from its current step on; null: there is nothing more of it.
+std::unique_ptr<EraseTask> Core::Impl::EraseOfQueue() {
+  const Erasure& erasure = erase_round_[erase_item_];
+  const bool dropped = erasure.record == nullptr;
+  QueueLife life;
+  if (!dropped) {  // as it is here; a start makes nothing of a queue that it has not met
+    const CoreQueue* const known = erasure.record->slots[id_.value()].core_queue;
+    life = known != nullptr ? known->life : shared_->queues->Life(*erasure.record);
+  }
+  // Dropped since it was purged: the drop's own erasure takes it all.
+  if (!dropped && life.number != erasure.number) return nullptr;
+  auto task = std::make_unique<EraseTask>(shared_->queues.get());
+  for (; erase_step_ < lanes_.size(); ++erase_step_) {
+    if (!Has(erasure.kinds, KeyKind::kReady)) continue;
+    task->lane = lanes_[erase_step_].id;
+    keycodec::AppendQueuePrefix(task->lane, erasure.number, &task->from);
+    if (dropped) {
+      task->upper = keycodec::PrefixSuccessor(task->from);
+    } else {
+      keycodec::AppendLifePrefix(task->lane, erasure.number, life[KeyKind::kReady], &task->upper);
+    }
+    return task;
+  }
+  const CoreId keeper = dropped
+                            ? CoreId(static_cast<uint16_t>(erasure.number.value() % shared_->cores))
+                            : shared_->KeeperOf(*erasure.record);
+  for (; erase_step_ <= lanes_.size() + kRowsOfKinds.size(); ++erase_step_) {
+    const size_t i = erase_step_ - lanes_.size();
+    if (i > 0 && keeper != id_) return nullptr;
+    const bool unique = i == kRowsOfKinds.size();
+    // Unique keys of what was purged go with their jobs.
+    if (unique ? !dropped : !Has(erasure.kinds, kRowsOfKinds[i].second)) continue;
+    task->what = unique ? What::kUnique : kRowsOfKinds[i].first;
+    keycodec::AppendQueueRowsPrefix(RowsOf(task->what), erasure.number, &task->from);
+    if (dropped) {
+      task->upper = keycodec::PrefixSuccessor(task->from);
+    } else {
+      keycodec::AppendQueueRowsPrefix(RowsOf(task->what), erasure.number,
+                                      life[kRowsOfKinds[i].second], &task->upper);
+    }
+    return task;
+  }
+  return nullptr;
+}
+
+void Core::Impl::FinishErase(EraseTask* task) {
+  erase_running_ = false;
+  if (!task->error.ok()) {
+    rows_log_.End(task->rows_mark);
+    if (shared_->writes->failed()) return;
+    Log("erasing what was purged: " + task->error.ToString());
+    retries_.emplace(now() + kReadRetry, [this] { EraseNext(); });
+    return;
+  }
+  EraseVoid(task);
+  rows_log_.End(task->rows_mark);
+  erase_from_ = task->next;
+  if (erase_from_.empty()) ++erase_step_;
+  EraseNext();
+}
+
+void Core::Impl::EraseVoid(EraseTask* task) {
+  const bool of_jobs = task->what == What::kReady || task->what == What::kScheduled;
+  for (EraseTask::Found& job : task->found) {
+    if (task->what == What::kWaiting && shared_->OwnerOf(job.lane) != id_) continue;
+    CoreQueue* queue = nullptr;  // null: dropped, nothing is counted of it
+    if (task->what == What::kScheduled) {
+      if (LivingScheduled(job.zone) != nullptr)
+        continue;  // void in a life that is still to come here
+      queue = QueueById(job.zone.queue);
+    } else {
+      queue = QueueById(erase_round_[erase_item_].number);
+    }
+    if (of_jobs) {
+      batch_.SingleDelete(Family::kVesting, job.key);
+    } else {
+      DeleteRow(job.key);
+    }
+    if (job.has_record) {
+      key_.clear();
+      keycodec::AppendJobKey(job.lane, job.id, &key_);
+      batch_.SingleDelete(Family::kJob, key_);
+      if (queue != nullptr)
+        Count(queue, keycodec::Counter::kBytes, -static_cast<int64_t>(job.payload_bytes));
+    }
+    for (const std::string& row : job.rows) DeleteRow(row);
+    // Another job may have taken the key since it was read.
+    if (!job.unique_row.empty() && !rows_log_.Changed(task->rows_mark, job.unique_row))
+      DeleteRow(job.unique_row);
+    EndParent(job.id, job.flags, false, "was purged");
+    TouchJob(job.id);
+  }
+}
+
+void Core::Impl::FinishRound() {
+  if (shared_->writes->failed()) return;
+  for (const Erasure& erasure : std::exchange(erase_round_, {}))
+    shared_->queues->Erased(erasure.record, erasure.number);
+  erase_running_ = false;
+  EraseNext();
+}
+
+}  // namespace vestq

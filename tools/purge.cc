@@ -1,0 +1,130 @@
+// `vestq purge` and `vestq queue drop`: what removes jobs by the thousand, so a person is asked first.
+#include "tools/purge.h"
+
+#include <spdlog/fmt/fmt.h>
+#include <unistd.h>
+
+#include <CLI/CLI.hpp>
+#include <cstdio>
+#include <memory>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "tools/call.h"
+#include "tools/exit_status.h"
+
+namespace vestq {
+namespace {
+
+struct PurgeOptions : CallOptions {
+  std::string queue;
+  std::string state;
+  std::string space;
+  bool space_set = false;
+  std::vector<std::string> ids;
+  bool yes = false;
+};
+
+// Asks a person who sits there; a script has made up its mind.
+bool Confirmed(const PurgeOptions& options, const std::string& question) {
+  if (options.yes || isatty(STDIN_FILENO) == 0) return true;
+  fmt::print(stderr, "{} [y/N] ", question);
+  char answer[16] = {};
+  if (std::fgets(answer, sizeof(answer), stdin) == nullptr) return false;
+  return answer[0] == 'y' || answer[0] == 'Y';
+}
+
+int Remove(std::string_view name, const PurgeOptions& options, const std::string& question,
+           const std::vector<std::string_view>& words) {
+  if (!Confirmed(options, question)) {
+    fmt::print(stderr, "vestq {}: nothing was removed\n", name);
+    return kExitFailed;
+  }
+  return WithDaemon(name, options, [&](Client* client) {
+    const Result<ReplyPtr> reply = client->Call(words);
+    if (!reply.ok()) return reply.error();
+    if (options.json) {
+      PrintJson({{"queue", options.queue}, {"removed", (*reply)->integer}});
+    } else {
+      fmt::print("{}\n", (*reply)->integer);
+    }
+    return Error::Ok();
+  });
+}
+
+int Purge(const PurgeOptions& o) {
+  std::vector<std::string_view> words = {"PURGE", o.queue};
+  std::string what = "all scheduled, waiting and ready jobs";
+  if (!o.ids.empty()) {
+    words.push_back("ID");
+    words.insert(words.end(), o.ids.begin(), o.ids.end());
+    what = fmt::format("{} job{}", o.ids.size(), o.ids.size() == 1 ? "" : "s");
+  }
+  if (!o.state.empty()) {
+    words.insert(words.end(), {"STATE", o.state});
+    what = o.state == "done" ? "all kept results" : fmt::format("all {} jobs", o.state);
+  }
+  if (o.space_set) {
+    words.insert(words.end(), {"SPACE", o.space});
+    what += fmt::format(" of the space \"{}\"", o.space);
+  }
+  return Remove("purge", o, fmt::format("Remove {} of the queue \"{}\"?", what, o.queue), words);
+}
+
+int Drop(const PurgeOptions& o) {
+  return Remove("queue drop", o,
+                fmt::format("Drop the queue \"{}\" with all its jobs, dead and leased ones "
+                            "included, kept results and options?",
+                            o.queue),
+                {"QUEUE", "DROP", o.queue});
+}
+
+void AddCommon(CLI::App* command, PurgeOptions* options) {
+  command->add_option("QUEUE", options->queue, "Queue")->required();
+  command->add_flag("--yes,-y", options->yes, "Do not ask; without a terminal nobody is asked");
+  AddCallOptions(command, options, "Print one JSON object");
+}
+
+constexpr char kPurgeHelp[] =
+    "Examples:\n"
+    "  vestq purge mail                            scheduled, waiting and ready jobs\n"
+    "  vestq purge mail --state dead --yes         the dead letters, and nobody is asked\n"
+    "  vestq purge mail --space acme\n"
+    "  vestq purge mail --id 4711 4712             these, in whatever state\n"
+    "\n"
+    "Leased jobs, dead letters and kept results go only by --state. Prints how many there were; "
+    "space\n"
+    "comes back in the background. Exit status: 0; 1 the server cannot be reached or refused, or "
+    "you\n"
+    "said no; 2 usage.";
+
+}  // namespace
+
+void AddPurge(CLI::App* app, Action* action) {
+  auto options = std::make_shared<PurgeOptions>();
+  CLI::App* const purge = app->add_subcommand("purge", "Remove jobs of a queue");
+  purge->footer(kPurgeHelp);
+  AddCommon(purge, options.get());
+  CLI::Option* const state = purge->add_option(
+      "--state", options->state, "scheduled, waiting, ready, leased, dead or done (kept results)");
+  CLI::Option* const space =
+      purge->add_option("--space", options->space, "Only this space; \"\" is the empty one");
+  purge->add_option("--id", options->ids, "These jobs, up to 1000")
+      ->excludes(state)
+      ->excludes(space);
+  purge->callback([options, space, action] {
+    options->space_set = space->count() > 0;
+    *action = [options] { return Purge(*options); };
+  });
+}
+
+void AddQueueDrop(CLI::App* queue, Action* action) {
+  auto options = std::make_shared<PurgeOptions>();
+  CLI::App* const drop =
+      queue->add_subcommand("drop", "Remove a queue with all that is in it; prints how many jobs");
+  AddCommon(drop, options.get());
+  drop->callback([options, action] { *action = [options] { return Drop(*options); }; });
+}
+
+}  // namespace vestq

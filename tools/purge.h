@@ -1,0 +1,10 @@
+// `vestq queue drop`, for `vestq queue` to have it among its sub-commands (tools/purge.cc).
+#pragma once
+
+#include "tools/commands.h"
+
+namespace vestq {
+
+void AddQueueDrop(CLI::App* queue, Action* action);
+
+}  // namespace vestq
