@@ -335,7 +335,8 @@ class Judge:
                 continue
             uid = op.what["uid"]
             there = [f"group:{uid}" in self.final.keys]
-            there += [self.seen(part.what["uid"]) for part in parts[uid] if part.kind == "enqueue"]
+            if not op.certain:  # else its jobs are acknowledged ones: LOST looks for them
+                there += [self.seen(part.what["uid"]) for part in parts[uid] if part.kind == "enqueue"]
             if len(set(there)) > 1:
                 self.say("GROUP", f"half of group {uid}: {there}", op, *parts[uid])
             elif op.certain and not there[0]:

@@ -116,12 +116,15 @@ class JudgeTest(unittest.TestCase):
     def test_half_a_group(self):
         parts = [enqueue(0, "1", "a", group="g"), enqueue(0, "2", "b", group="g")]
         both = [lease(10, "1", "a"), complete(20, "1"), lease(10, "2", "b"), complete(20, "2")]
+        half = [enqueue(0, None, uid, group="g", answered=False) for uid in "ab"] + both[:2]
         whole = op("group", 0, 1, "OK", uid="g")
         self.assertEqual(self.judge(whole, *parts, *both, keys={"group:g": "g"}), [])
         self.assert_finds("GROUP", whole, *parts, *both)
         unknown = [enqueue(0, None, "a", group="g", answered=False), enqueue(0, None, "b", group="g", answered=False)]
         self.assertEqual(self.judge(op("group", 0, uid="g"), *unknown), [])
         self.assert_finds("GROUP", op("group", 0, uid="g"), *unknown, keys={"group:g": "g"})
+        self.assert_finds("GROUP", op("group", 0, uid="g"), *half, keys={"group:g": "g"})
+        self.assert_finds("GROUP", op("group", 0, uid="g"), *half)
 
     def test_data_and_results(self):
         self.assert_finds("DATA", op("set", 0, 1, "OK", key="k", value="v"))

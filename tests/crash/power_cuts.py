@@ -31,7 +31,7 @@ import harness  # noqa: E402
 import history  # noqa: E402
 from disk import Disk  # noqa: E402
 
-STATES = ("ready", "scheduled", "leased", "dead", "done")
+STATES = ("ready", "scheduled", "waiting", "leased", "dead", "done")
 DRAIN_DEADLINE = 120.0
 
 
