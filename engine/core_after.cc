@@ -57,7 +57,7 @@ Error Core::Impl::CheckAfter(EnqueueRequest* request, size_t jobs) const {
 }
 
 // The job's record, its waiting row, its edges, and word for each lane of a parent: one batch.
-void Core::Impl::AddWaiting(CoreQueue* queue, LaneId lane, JobId id,
+void Core::Impl::AddWaiting([[maybe_unused]] CoreQueue* queue, LaneId lane, JobId id,
                             const keycodec::JobHeader& header, EnqueueRequest* request) {
   key_.clear();
   keycodec::AppendJobKey(lane, id, &key_);

@@ -121,7 +121,7 @@ class EdgesTest(harness.DaemonCase):
 
     def test_options_of_jobs(self):
         """A schedule gives back what was set."""
-        for option, field, low, high in (("EXPIRE", "expire", 1, CENTURY), ("KEEP", "keep", 1, CENTURY),
+        for option, field, low, high in (("EXPIRE", "expire", 1, CENTURY), ("KEEP", "keep", 0, CENTURY),
                                          ("LEASE", "lease", 100, WEEK), ("FOR", "unique-for", 1, CENTURY)):
             def words(text, option=option):
                 more = ("UNIQUE", "k", "FOR", text) if option == "FOR" else (option, text)
