@@ -32,7 +32,7 @@ import history  # noqa: E402
 from disk import Disk  # noqa: E402
 
 STATES = ("ready", "scheduled", "waiting", "leased", "dead", "done")
-DRAIN_DEADLINE = 120.0
+DRAIN_DEADLINE = 60.0
 
 
 def say(text):
@@ -128,7 +128,7 @@ class Run:
         except harness.RespError as error:
             self.findings.append(f"LOST: the schedule was acknowledged: {error}")
         until = time.monotonic() + DRAIN_DEADLINE
-        redriven = set()
+        stay = {}  # queue: its dead letters that a redrive leaves, since another job holds their unique key
 
         def call(what, *words):
             began = crash_client.now_ms()
@@ -140,12 +140,13 @@ class Run:
             counts = self.counts(resp)
             if not any(info[state] for info in counts.values() for state in ("ready", "scheduled", "waiting", "leased")):
                 break
-            check(time.monotonic() < until, f"not drained within {DRAIN_DEADLINE} s: {counts}")
+            left = {queue: {state: info[state] for state in STATES if info[state]} for queue, info in counts.items()}
+            check(time.monotonic() < until, f"not drained within {DRAIN_DEADLINE} s: {left}")
             for queue, info in counts.items():
-                # Once each: a dead child of a cancelled parent may stay dead, and a key that another holds keeps it so.
-                if info["dead"] and queue not in redriven and queue != crash_client.CHILDREN:
-                    redriven.add(queue)
-                    call({"kind": "redrive", "queue": queue}, "REDRIVE", queue, "ALL")
+                # Children of parents that are gone stay dead; those of dead parents wait for them.
+                if info["dead"] and info["dead"] != stay.get(queue) and queue != crash_client.CHILDREN:
+                    done = call({"kind": "redrive", "queue": queue}, "REDRIVE", queue, "ALL")
+                    stay[queue] = info["dead"] - done
             jobs = call({"kind": "lease", "length": 30000}, "LEASE", *crash_client.QUEUES, "COUNT", "500", "BLOCK", "200ms",
                         "FOR", "30s")
             for job in jobs or []:
