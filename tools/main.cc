@@ -8,6 +8,7 @@
 #include <algorithm>
 #include <csignal>
 #include <cstring>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -38,6 +39,25 @@ constexpr char kFirstMinutes[] =
     "Exit status: 0 done; 1 failed, a line on stderr says why; 2 the command line is wrong or does "
     "not fit the store,\n"
     "nothing changed; 3 (serve) the disk failed a write, nothing was acknowledged wrongly.";
+
+// What an option means when its value is empty is a guess, and an unset variable of a script makes it
+// so: `purge q --state "$STATE"` must not purge everything. Only what may be empty may.
+void RefuseEmptyValues(CLI::App* app) {
+  static const std::set<std::string> may_be_empty = {"--space", "--worker", "--header", "PAYLOAD",
+                                                     "OPTION=VALUE"};
+  for (CLI::Option* const option : app->get_options([](const CLI::Option*) { return true; })) {
+    if (option->get_items_expected_max() == 0 || may_be_empty.contains(option->get_name()))
+      continue;
+    option->check(
+        [](const std::string& value) {
+          return value.empty() ? std::string("its value is empty") : std::string();
+        },
+        "");
+  }
+  for (CLI::App* const sub : app->get_subcommands([](const CLI::App*) { return true; })) {
+    RefuseEmptyValues(sub);
+  }
+}
 
 }  // namespace
 
@@ -77,6 +97,7 @@ int main(int argc, char** argv) {
   vestq::AddImport(&app, &action);
   vestq::AddStats(&app, &action);
   vestq::AddCheck(&app, &action);
+  RefuseEmptyValues(&app);
   if (argc > 1 && argv[1][0] != '-' &&
       app.get_subcommands([&](const CLI::App* sub) { return sub->get_name() == argv[1]; })
           .empty()) {

@@ -118,9 +118,11 @@ class Export(Moving):
         self.assertIn("NOTFOUND", self.export("--queue", "absent", status=1)[1])
         self.export("--state", "waiting", status=2)
         self.export("--format", "xml", status=2)
-        before = self.info("b")
+        def counts():
+            return {key: value for key, value in self.info("b").items() if not key.startswith("oldest-")}
+        before = counts()
         self.export()
-        self.assertEqual(self.info("b"), before)
+        self.assertEqual(counts(), before)
 
     def test_dead_letters_only_on_request(self):
         job = {"queue": "q", "payload": "x", "state": "dead", "id": "7", "enqueued": 5, "reason": "r", "last-error": "e"}
