@@ -179,6 +179,8 @@ void Core::Impl::Group(GroupRequest* request) {
   if (const Error error = ValidateGroup(request); !error.ok()) return Refuse(request, error);
   request->cores = BitOf(id_);
   for (const auto& member : request->members) request->cores |= CoresOf(*member);
+  const auto held =
+      shared_->queues->HoldChanges();  // what needs no read now needs none when it is run
   std::unique_ptr<GroupTask> task = PlanReads(request, false);
   if (!task->reads_store) {
     if (request->cores != BitOf(id_)) return AskToGo(request);
@@ -255,7 +257,10 @@ void Core::Impl::AllFrozen(GroupRequest* request) {
 
 void Core::Impl::EndGroup(std::unique_ptr<GroupTask> task) {
   GroupRequest* const request = task->group;
-  RunGroup(task.get());
+  {
+    const auto held = shared_->queues->HoldChanges();
+    RunGroup(task.get());
+  }
   task.reset();
   group_ = nullptr;
   group_read_ = nullptr;

@@ -13,9 +13,10 @@
 namespace vestq {
 
 struct Core::Impl::GroupRun {
-  std::set<JobId> ended;  // leases that an earlier member ends
-  uint64_t jobs = 0;      // that members add
-  uint64_t edges = 0;     // to what these wait for
+  std::set<JobId> ended;    // leases that an earlier member ends
+  std::set<JobId> parents;  // that an earlier member waits for
+  uint64_t jobs = 0;        // that members add
+  uint64_t edges = 0;       // to what these wait for
 };
 
 Core::Impl* Core::Impl::Neighbour(CoreId core) {
@@ -38,6 +39,8 @@ void Core::Impl::HoldClocks(const GroupRequest& request, bool hold) {
   }
 }
 
+// REQUIRES: the registry's changes are held (QueueRegistry::HoldChanges): a queue that is dropped or gets
+// options between the check and the carrying out would make half a group of it.
 void Core::Impl::RunGroup(GroupTask* task) {
   GroupRequest* const group = task->group;
   if (shared_->writes->failed()) {
@@ -51,6 +54,9 @@ void Core::Impl::RunGroup(GroupTask* task) {
     return;
   }
   HoldClocks(*group, true);
+  for (uint16_t i = 0; i < shared_->cores; ++i) {
+    if ((group->cores >> i & 1) != 0) Neighbour(CoreId(i))->SwitchAllLives();
+  }
   GroupRun run;
   for (size_t i = 0; i < group->members.size() && group->error.ok(); ++i) {
     group->error = CheckMember(&run, group->members[i].get());
@@ -103,6 +109,11 @@ Error Core::Impl::CheckMember(GroupRun* run, Request* member) {
     }
     case RequestKind::kCancel: {
       const JobId id = static_cast<const CancelRequest&>(*member).id;
+      if (run->parents.contains(id)) {
+        // The child learns of its parent after the batch, when the parent would be gone without a trace.
+        return Error(ErrorCode::kBusy,
+                     "an earlier command of the group waits for job " + std::to_string(id.value()));
+      }
       run->ended.insert(id);  // also of a lease that lives
       return Error::Ok();
     }
@@ -121,6 +132,7 @@ Error Core::Impl::CheckEnqueue(GroupRun* run, const Request* member, EnqueueRequ
   if (!job->after.empty()) {
     VESTQ_RETURN_IF_ERROR(owner->CheckAfter(job, jobs));
     run->edges += job->after.size() * jobs;
+    run->parents.insert(job->after.begin(), job->after.end());
     if (run->edges > limits::kAfterMax) {
       return Error(ErrorCode::kRange, "AFTER: the group makes more than " +
                                           std::to_string(limits::kAfterMax) + " edges");

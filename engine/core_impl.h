@@ -278,6 +278,7 @@ class Core::Impl {
   void SwitchPart(JobsPart* part);
   void SwitchLife(CoreQueue* queue);
   void LeaveNumber(CoreQueue* queue, QueueId old);
+  void SwitchAllLives();
   bool OfAnotherLife(const LookupTask& task);
   CoreQueue* LivingScheduled(const keycodec::Zone& zone);
   void Bury(CoreQueue* queue);
@@ -688,6 +689,7 @@ class Core::Impl {
   const ReadTask* group_read_ = nullptr;   // what it waits for
   const GroupView* group_view_ = nullptr;  // set while a member is carried out here
   bool in_group_ = false;                  // a member is just being carried out, for this core
+  uint64_t renewals_seen_ = 0;             // of the registry: all queues here have followed
   bool clock_held_ = false;                // now() stands: all of a group is at one moment
   std::vector<Message> held_messages_;
   std::vector<std::unique_ptr<ReadTask>> held_results_;

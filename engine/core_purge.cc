@@ -176,6 +176,13 @@ void Core::Impl::SwitchLife(CoreQueue* queue) {
   PublishHead(queue);
 }
 
+// Every queue of this core follows now. O(queues), but only after something was purged or dropped.
+void Core::Impl::SwitchAllLives() {
+  const uint64_t renewals = shared_->queues->renewals();
+  if (std::exchange(renewals_seen_, renewals) == renewals) return;
+  for (const auto& queue : queues_) SwitchLife(queue.get());
+}
+
 // The queue was dropped: its name stands for another number, and what there will be of that begins from
 // nothing.
 void Core::Impl::LeaveNumber(CoreQueue* queue, QueueId old) {

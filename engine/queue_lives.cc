@@ -32,6 +32,7 @@ void QueueRegistry::Renew(QueueRecord* record, const QueueLife& life) {
   record->life = life;
   record->life.version = version;
   record->version.store(version, std::memory_order_release);
+  renewals_.fetch_add(1, std::memory_order_release);
 }
 
 // REQUIRES: mutex_ is held.
@@ -46,7 +47,7 @@ void QueueRegistry::BeginErasing(QueueRecord* record, QueueId number, Batch* bat
 }
 
 Ticket QueueRegistry::Purge(QueueRecord* record, KeyKinds kinds) {
-  std::lock_guard lock(mutex_);
+  std::scoped_lock lock(changes_, mutex_);
   const QueueLife old = record->life;
   QueueLife life = old;
   life.newest = Incarnation(old.newest.value() + 1);
@@ -65,7 +66,7 @@ Ticket QueueRegistry::Purge(QueueRecord* record, KeyKinds kinds) {
 }
 
 std::optional<QueueRegistry::Dropped> QueueRegistry::Drop(QueueRecord* record) {
-  std::lock_guard lock(mutex_);
+  std::scoped_lock lock(changes_, mutex_);
   if (!record->stored.load(std::memory_order_relaxed)) return std::nullopt;
   const QueueId old = record->life.number;
   QueueLife life;

@@ -192,7 +192,7 @@ void QueueRegistry::Publish(QueueRecord* record, const keycodec::QueueValue& val
 }
 
 Ticket QueueRegistry::Set(QueueRecord* record, const std::function<void(QueueOptions*)>& change) {
-  std::lock_guard lock(mutex_);
+  std::scoped_lock lock(changes_, mutex_);
   keycodec::QueueValue value = ValueOf(*record);
   QueueOptions options = OptionsOf(value);
   change(&options);

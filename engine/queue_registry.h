@@ -155,6 +155,12 @@ class QueueRegistry {
   static bool HasOptions(const QueueRecord& record, MonoTime now);
   QueueOptions Options(const QueueRecord& record) const;
 
+  // While it is held no option changes and nothing is purged or dropped; whoever wants to waits. For a group,
+  // which happens at one moment (GROUP-2): milliseconds at most, within one call.
+  [[nodiscard]] std::unique_lock<std::mutex> HoldChanges() { return std::unique_lock(changes_); }
+  // How often a queue got another life in this run.
+  uint64_t renewals() const { return renewals_.load(std::memory_order_acquire); }
+
   // All records, by name.
   std::vector<QueueRecord*> All() const;
   uint16_t cores() const { return cores_; }
@@ -162,7 +168,9 @@ class QueueRegistry {
  private:
   WriteQueue* const writes_;
   const uint16_t cores_;
+  std::mutex changes_;  // before mutex_
   mutable std::mutex mutex_;
+  std::atomic<uint64_t> renewals_{0};
   std::unordered_map<std::string_view, std::unique_ptr<QueueRecord>> by_name_;
   std::unordered_map<uint32_t, QueueRecord*> by_id_;
   std::set<std::string> backoffs_;  // of all options so far: few
