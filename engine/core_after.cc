@@ -57,8 +57,8 @@ Error Core::Impl::CheckAfter(EnqueueRequest* request, size_t jobs) const {
 }
 
 // The job's record, its waiting row, its edges, and word for each lane of a parent: one batch.
-void Core::Impl::AddWaiting([[maybe_unused]] CoreQueue* queue, LaneId lane, JobId id,
-                            const keycodec::JobHeader& header, EnqueueRequest* request) {
+void Core::Impl::AddWaiting(LaneId lane, JobId id, const keycodec::JobHeader& header,
+                            EnqueueRequest* request) {
   key_.clear();
   keycodec::AppendJobKey(lane, id, &key_);
   value_.clear();
@@ -75,7 +75,6 @@ void Core::Impl::AddWaiting([[maybe_unused]] CoreQueue* queue, LaneId lane, JobI
   value.pending = static_cast<uint32_t>(request->after.size());
   keycodec::JobRow row;
   row.priority = header.priority;
-  DCHECK(queue->life.number == header.zone.queue);
   PutWaiting(lane, id, value, std::move(row));
 
   value_.clear();

@@ -100,7 +100,7 @@ Error Core::Impl::AddJob(CoreQueue* queue, LaneId lane, EnqueueRequest* request)
   Count(queue, keycodec::Counter::kEnqueued, 1);
   Count(queue, keycodec::Counter::kBytes, static_cast<int64_t>(request->payload.size()));
   if (!request->after.empty()) {
-    AddWaiting(queue, lane, id, header, request);
+    AddWaiting(lane, id, header, request);
     Emit(EventKind::kEnqueued, queue, id, 0);
     return Error::Ok();
   }

@@ -3,7 +3,6 @@
 // class say. Everything here belongs to the core's thread.
 #pragma once
 
-#include <array>
 #include <deque>
 #include <functional>
 #include <map>
@@ -19,6 +18,7 @@
 #include "engine/batch.h"
 #include "engine/change_log.h"
 #include "engine/core.h"
+#include "engine/core_state.h"
 #include "engine/event_hub.h"
 #include "engine/handling_request.h"
 #include "engine/queue_life.h"
@@ -26,14 +26,11 @@
 #include "engine/timer_task.h"
 #include "keycodec/keys.h"
 #include "keycodec/records.h"
-#include "lanes/fair_queue.h"
-#include "lanes/ready_window.h"
 #include "lanes/sleep_gate.h"
 #include "lease/lease_table.h"
 
 namespace vestq {
 
-struct SpaceState;
 class EraseTask;
 class LookupTask;
 class RedriveTask;
@@ -65,129 +62,6 @@ KeyKind KindOf(JobState state);
 
 // How long after a read that failed it is tried again.
 inline constexpr Duration kReadRetry = Seconds(1);
-
-// Lets an unordered_map of strings be searched by string_view.
-struct StringHash {
-  using is_transparent = void;
-  size_t operator()(std::string_view text) const noexcept {
-    return std::hash<std::string_view>{}(text);
-  }
-};
-
-// The ready jobs of one zone in one lane.
-struct LaneZone {
-  LaneZone(LaneId l, SpaceState* s, keycodec::Order order, bool complete);
-  const LaneId lane;
-  SpaceState* const space;
-  const keycodec::Order order;  // of its jobs; a queue's order may change when it is empty
-  ReadyWindow window;
-  bool refilling = false;
-  bool fetching = false;
-  bool has_work() const { return !window.empty() || !window.complete(); }
-};
-
-// A space of a queue as far as this core owns it: one lane for a named space, any number for the
-// empty one.
-struct SpaceState {
-  CoreQueue* queue = nullptr;
-  std::string space;
-  FairQueue::Handle fair{};
-  bool active = false;  // stands in queue->fair
-  bool cold = false;    // has work that must be read first
-  QueueId
-      number;  // of its queue, and the incarnation of its READY keys: in another life it is buried
-  Incarnation life;
-  std::vector<std::unique_ptr<LaneZone>> zones;
-  bool has_work() const;
-};
-
-struct CoreQueue {
-  QueueRecord* record = nullptr;
-  QueueLife life;                   // as this core has switched to it (core_purge.cc)
-  keycodec::CounterValue counters;  // of this core's slot
-  bool counters_dirty = false;
-  bool vanish_watched = false;  // stands in Core::Impl::vanishing_
-  // What switches have voided, until it is asked for: by kind, and leases of a dropped queue.
-  std::array<int64_t, kKeyKinds> purged{};
-  int64_t purged_leases = 0;
-  bool notify = false;                       // stands in Core::Impl::notify_
-  MonoTime pause_watched = MonoTime::Max();  // its place in Core::Impl::pauses_; Max: it has none
-  std::map<std::string, std::unique_ptr<SpaceState>, std::less<>> spaces;
-  FairQueue fair;
-  size_t cold_spaces = 0;
-  uint32_t wakes = 0;     // from other cores, not yet used
-  uint32_t new_jobs = 0;  // became ready in this turn, not yet told to anyone
-  // Of dead letters (core_retention.cc).
-  struct Retention {
-    bool known = false;  // this run's first death has been told to the keeper
-    bool asked = false;  // a word to the keeper is under way
-    // The keeper's.
-    bool running = false;
-    bool again = false;
-    int64_t from_ms = 0;  // no dead letter is older
-    MonoTime timer = MonoTime::Max();
-    std::vector<std::unique_ptr<Request>> parts;  // of the slice under way: JobsPart
-    size_t parts_running = 0;
-  };
-  Retention retention;
-  std::map<uint64_t, LeaseRequest*> waiters;  // LEASEs that started here, by wait order
-  size_t space_waiters = 0;                   // the same, of those for one space
-  // Of spaces that LEASEs of any core wait for (engine/space_probe.h), until there is something.
-  struct Wanted {
-    std::set<std::pair<uint64_t, SpaceProbe*>> probes;  // by wait order
-    uint32_t jobs = 0;  // became ready, no probe has gone home for it
-  };
-  std::map<std::string, Wanted, std::less<>> wanted;
-  std::vector<std::string> wanted_ready;  // those with `jobs`
-  std::vector<std::pair<Request*, bool>>
-      parked;  // LEASEs (request, local) until a cold read is back
-};
-
-// The due times of one lane by one clock: jobs in SCHEDULED, read from a remembered bound.
-struct DueScan {
-  int64_t next_ms = 0;  // no key that a scan has not found yet lies before this
-  int64_t from_ms = 0;  // where the next scan starts: everything before it is gone
-  bool scanning = false;
-};
-
-// What a job may have that is not told by its key: the end of its lease must read its header and row
-// first. By completion or cancellation; by death.
-inline constexpr uint32_t kEndReads = keycodec::kFlagUnique | keycodec::kFlagKeep;
-inline constexpr uint32_t kDeathReads =
-    keycodec::kFlagJobRow | keycodec::kFlagUnique | keycodec::kFlagExtra;
-
-// Word for a job that waits for others: these of them are complete, or gone.
-struct ChildWord {
-  std::vector<JobId> parents;
-  bool gone = false;
-  std::string why;
-  std::function<void(bool go_on)> then;
-};
-struct ChildWords {
-  std::vector<ChildWord> list;
-  bool reading = false;
-};
-
-// A child of `part` that wants to be told of the end of a job. Until the edge is there, an end that comes
-// between is noted here.
-struct Subscriber {
-  JobsPart* part = nullptr;
-  std::function<void(bool go_on)> then;
-  bool ended = false;
-  bool done = false;
-  std::string why;
-};
-struct Subscribers {
-  std::vector<Subscriber> list;
-  bool reading = false;
-};
-
-struct LaneState {
-  LaneId id;
-  DueScan due[2];           // by keycodec::Clock
-  DueScan timers[2];        // the same, of rows `t`
-  bool discovered = false;  // every zone with ready jobs is known
-};
 
 class Core::Impl {
  public:
@@ -340,7 +214,7 @@ class Core::Impl {
   // core_after.cc: the child's side of AFTER
   bool Issued(JobId id, uint64_t bound) const;
   Error CheckAfter(EnqueueRequest* request, size_t jobs) const;
-  void AddWaiting(CoreQueue* queue, LaneId lane, JobId id, const keycodec::JobHeader& header,
+  void AddWaiting(LaneId lane, JobId id, const keycodec::JobHeader& header,
                   EnqueueRequest* request);
   void PutWaiting(LaneId lane, JobId id, const keycodec::WaitingValue& value, keycodec::JobRow row);
   void EndEnqueue(Request* request, const std::shared_ptr<Subscriptions>& subscriptions);

@@ -54,27 +54,13 @@ enum : size_t { kState, kSpace, kCount, kCursor, kPayload };
 constexpr OptionSpec kSpecs[] = {{"STATE"}, {"SPACE"}, {"COUNT"}, {"CURSOR"}, {"PAYLOAD", false}};
 }  // namespace peek_options
 
-Error ParseState(std::string_view text, JobState* state) {
-  static constexpr JobState kStates[] = {JobState::kReady,  JobState::kScheduled,
-                                         JobState::kLeased, JobState::kDead,
-                                         JobState::kDone,   JobState::kWaiting};
-  for (const JobState known : kStates) {
-    if (!words::EqualsIgnoreCase(text, JobStateName(known))) continue;
-    *state = known;
-    return Error::Ok();
-  }
-  return Error(ErrorCode::kSyntax,
-               "STATE " + words::Quote(text) +
-                   ": ready, scheduled, waiting, leased, dead or done is expected");
-}
-
 Error FillPeek(Args args, PeekRequest* r) {
   using namespace peek_options;
   VESTQ_RETURN_IF_ERROR(words::CheckQueue(args[1]));
   OptionReader options("PEEK", kSpecs, args.subspan(2));
   while (options.Next()) {
     switch (options.option()) {
-      case kState: VESTQ_RETURN_IF_ERROR(ParseState(options.value(), &r->state)); break;
+      case kState: VESTQ_WORD(r->state, words::ParseState(options.value()), JobState); break;
       case kSpace:
         VESTQ_RETURN_IF_ERROR(words::CheckSpace(options.value()));
         r->one_space = true;

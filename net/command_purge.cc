@@ -15,18 +15,6 @@ enum : size_t { kState, kSpace, kId };
 constexpr OptionSpec kSpecs[] = {{"STATE"}, {"SPACE"}, {"ID"}};
 }  // namespace purge_options
 
-Error ParseState(std::string_view text, std::optional<JobState>* state) {
-  for (const JobState known : {JobState::kScheduled, JobState::kWaiting, JobState::kReady,
-                               JobState::kLeased, JobState::kDead, JobState::kDone}) {
-    if (!words::EqualsIgnoreCase(text, JobStateName(known))) continue;
-    *state = known;
-    return Error::Ok();
-  }
-  return Error(ErrorCode::kSyntax,
-               "STATE " + words::Quote(text) +
-                   ": scheduled, waiting, ready, leased, dead or done is expected");
-}
-
 Error FillIds(Args ids, PurgeRequest* r) {
   if (ids.empty()) return Error(ErrorCode::kSyntax, "PURGE ID needs at least one id");
   if (ids.size() > limits::kPurgeIds) {
@@ -49,7 +37,7 @@ Error FillPurge(Args args, PurgeRequest* r) {
   OptionReader options("PURGE", kSpecs, args.subspan(2));
   while (options.Next()) {
     switch (options.option()) {
-      case kState: VESTQ_RETURN_IF_ERROR(ParseState(options.value(), &r->state)); break;
+      case kState: VESTQ_WORD(r->state, words::ParseState(options.value()), JobState); break;
       case kSpace:
         VESTQ_RETURN_IF_ERROR(words::CheckSpace(options.value()));
         r->one_space = true;

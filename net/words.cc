@@ -244,6 +244,16 @@ Result<uint64_t> ParseSize(std::string_view name, std::string_view text, uint64_
   return d.value * factor;
 }
 
+Result<JobState> ParseState(std::string_view text) {
+  for (const JobState known : {JobState::kReady, JobState::kScheduled, JobState::kWaiting,
+                               JobState::kLeased, JobState::kDead, JobState::kDone}) {
+    if (EqualsIgnoreCase(text, JobStateName(known))) return known;
+  }
+  return Error(
+      ErrorCode::kSyntax,
+      "STATE " + Quote(text) + ": ready, scheduled, waiting, leased, dead or done is expected");
+}
+
 Error CheckQueue(std::string_view name) {
   return CheckName("queue name", name, limits::kQueueNameBytes);
 }

@@ -11,6 +11,7 @@
 
 #include "engine/base/result.h"
 #include "engine/base/time.h"
+#include "engine/request.h"
 
 namespace vestq::words {
 
@@ -25,6 +26,9 @@ Result<WallTime> ParseTime(std::string_view name, std::string_view text);
 // Bytes, or with a unit: B KiB MiB GiB.
 Result<uint64_t> ParseSize(std::string_view name, std::string_view text, uint64_t min,
                            uint64_t max);
+
+// A job's state, as STATE takes it: any but "gone".
+Result<JobState> ParseState(std::string_view text);
 
 // Names. kRange: length; kSyntax: a byte that may not stand there.
 Error CheckQueue(std::string_view name);

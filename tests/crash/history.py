@@ -98,6 +98,9 @@ class Judge:
         self.slots = set()
         for op in ops:
             self.learn(op)
+        # Enqueues whose job was there at some time.
+        self.seen = {delivery.job["uid"] for job in self.jobs.values() for delivery in job.deliveries}
+        self.seen |= {self.jobs[ident].uid for ident in final.dead if ident in self.jobs}
 
     def say(self, name, text, *evidence):
         self.findings.append(f"{name}: {text}" + "".join(f"\n    {item!r}" for item in evidence))
@@ -318,13 +321,6 @@ class Judge:
                 if two.enqueue.t0 > one.enqueue.t1 and two.enqueue.t1 < free:
                     self.say("UNIQUE", f"jobs {first} and {second} held key {key}", one.enqueue, two.enqueue)
 
-    def seen(self, uid):
-        """A job of this enqueue was there at some time."""
-        if not hasattr(self, "seen_uids"):
-            self.seen_uids = {delivery.job["uid"] for job in self.jobs.values() for delivery in job.deliveries}
-            self.seen_uids |= {self.jobs[ident].uid for ident in self.final.dead if ident in self.jobs}
-        return uid in self.seen_uids
-
     def check_groups(self):
         parts = collections.defaultdict(list)
         for op in self.ops:
@@ -336,7 +332,7 @@ class Judge:
             uid = op.what["uid"]
             there = [f"group:{uid}" in self.final.keys]
             if not op.certain:  # else its jobs are acknowledged ones: LOST looks for them
-                there += [self.seen(part.what["uid"]) for part in parts[uid] if part.kind == "enqueue"]
+                there += [part.what["uid"] in self.seen for part in parts[uid] if part.kind == "enqueue"]
             if len(set(there)) > 1:
                 self.say("GROUP", f"half of group {uid}: {there}", op, *parts[uid])
             elif op.certain and not there[0]:

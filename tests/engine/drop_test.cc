@@ -2,8 +2,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "engine/purge_request.h"
-#include "tests/sim/world.h"
+#include "tests/engine/purge_fixture.h"
 
 namespace vestq {
 namespace {
@@ -11,29 +10,8 @@ namespace {
 using ::testing::IsEmpty;
 using ::testing::SizeIs;
 
-constexpr uint16_t kCores = 3;
-
-WorldOptions Options(uint64_t seed = 1) {
-  WorldOptions options;
-  options.cores = kCores;
-  options.lanes = 7;
-  options.seed = seed;
-  return options;
-}
-
-class Drop : public ::testing::Test {
+class Drop : public QueueOnCores {
  protected:
-  explicit Drop() : world_(Options()) { world_.Open(); }
-
-  JobId Put(const std::function<void(EnqueueRequest*)>& set = [](EnqueueRequest*) {}) {
-    EnqueueRequest request;
-    request.queue = "q";
-    request.payload = "payload";
-    set(&request);
-    world_.Run(&request, static_cast<uint16_t>(++puts_ % kCores));
-    EXPECT_TRUE(request.error.ok()) << request.error.text();
-    return request.id;
-  }
   uint64_t Run() {
     PurgeRequest request;
     request.queue = "q";
@@ -86,16 +64,6 @@ class Drop : public ::testing::Test {
     });
     return leased;
   }
-  void ExpectClean() {
-    world_.Settle();
-    EXPECT_THAT(world_.Violations(), IsEmpty());
-    EXPECT_EQ(world_.last_report().void_keys, 0u);
-    EXPECT_EQ(world_.discipline_breach(), "");
-  }
-
-  World world_;
-  Error error_;
-  uint64_t puts_ = 0;
 };
 
 TEST_F(Drop, RemovesAllOfTheQueue) {

@@ -3,8 +3,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "engine/purge_request.h"
-#include "tests/sim/world.h"
+#include "tests/engine/purge_fixture.h"
 
 namespace vestq {
 namespace {
@@ -13,30 +12,8 @@ using ::testing::HasSubstr;
 using ::testing::IsEmpty;
 using ::testing::SizeIs;
 
-constexpr uint16_t kCores = 3;
-
-WorldOptions Options(uint64_t seed = 1) {
-  WorldOptions options;
-  options.cores = kCores;
-  options.lanes = 7;
-  options.seed = seed;
-  return options;
-}
-
-class Purge : public ::testing::Test {
+class Purge : public QueueOnCores {
  protected:
-  explicit Purge() : world_(Options()) { world_.Open(); }
-
-  JobId Put(const std::function<void(EnqueueRequest*)>& set = [](EnqueueRequest*) {}) {
-    EnqueueRequest request;
-    request.queue = "q";
-    request.payload = "payload";
-    set(&request);
-    world_.Run(&request, static_cast<uint16_t>(++puts_ % kCores));
-    EXPECT_TRUE(request.error.ok()) << request.error.text();
-    added_ = request.added;
-    return request.id;
-  }
   JobId PutDelayed(Duration delay = Seconds(600)) {
     return Put([delay](EnqueueRequest* r) {
       r->when = EnqueueRequest::When::kDelay;
@@ -89,18 +66,6 @@ class Purge : public ::testing::Test {
     EXPECT_EQ(States(counts), ready_scheduled_leased_dead_done);
     EXPECT_EQ(counts.bytes, bytes);
   }
-  // Nothing is wrong, and nothing is left to erase.
-  void ExpectClean() {
-    world_.Settle();
-    EXPECT_THAT(world_.Violations(), IsEmpty());
-    EXPECT_EQ(world_.last_report().void_keys, 0u);
-    EXPECT_EQ(world_.discipline_breach(), "");
-  }
-
-  World world_;
-  Error error_;
-  bool added_ = true;
-  uint64_t puts_ = 0;
 };
 
 TEST_F(Purge, TakesWhatIsReadyAndScheduledAndLeavesTheRest) {

@@ -66,7 +66,7 @@ TEST_P(ServerPurge, Refusals) {
   } cases[] = {
       {{"PURGE"}, "-ERR wrong number of arguments for 'purge' command"},
       {{"PURGE", "q", "STATE", "odd"},
-       "-ERR STATE 'odd': scheduled, waiting, ready, leased, dead or done is expected"},
+       "-ERR STATE 'odd': ready, scheduled, waiting, leased, dead or done is expected"},
       {{"PURGE", "q", "ID"}, "-ERR PURGE ID needs at least one id"},
       {{"PURGE", "q", "SPACE", "s", "ID", "7"},
        "-ERR PURGE queue ID id ... takes no other options"},

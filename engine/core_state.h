@@ -1,0 +1,152 @@
+// What a core knows of its queues, spaces, zones and lanes; and of jobs that wait for others. Plain data of
+// the core's thread: engine/core_impl.h works on it.
+#pragma once
+
+#include <array>
+#include <functional>
+#include <map>
+#include <memory>
+#include <set>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "engine/queue_life.h"
+#include "engine/queue_registry.h"
+#include "engine/request.h"
+#include "keycodec/keys.h"
+#include "keycodec/records.h"
+#include "lanes/fair_queue.h"
+#include "lanes/ready_window.h"
+
+namespace vestq {
+
+struct JobsPart;
+struct SpaceProbe;
+struct SpaceState;
+
+// Lets an unordered_map of strings be searched by string_view.
+struct StringHash {
+  using is_transparent = void;
+  size_t operator()(std::string_view text) const noexcept {
+    return std::hash<std::string_view>{}(text);
+  }
+};
+
+// The ready jobs of one zone in one lane.
+struct LaneZone {
+  LaneZone(LaneId l, SpaceState* s, keycodec::Order order, bool complete);
+  const LaneId lane;
+  SpaceState* const space;
+  const keycodec::Order order;  // of its jobs; a queue's order may change when it is empty
+  ReadyWindow window;
+  bool refilling = false;
+  bool fetching = false;
+  bool has_work() const { return !window.empty() || !window.complete(); }
+};
+
+// A space of a queue as far as this core owns it: one lane for a named space, any number for the
+// empty one.
+struct SpaceState {
+  CoreQueue* queue = nullptr;
+  std::string space;
+  FairQueue::Handle fair{};
+  bool active = false;  // stands in queue->fair
+  bool cold = false;    // has work that must be read first
+  QueueId
+      number;  // of its queue, and the incarnation of its READY keys: in another life it is buried
+  Incarnation life;
+  std::vector<std::unique_ptr<LaneZone>> zones;
+  bool has_work() const;
+};
+
+struct CoreQueue {
+  QueueRecord* record = nullptr;
+  QueueLife life;                   // as this core has switched to it (core_purge.cc)
+  keycodec::CounterValue counters;  // of this core's slot
+  bool counters_dirty = false;
+  bool vanish_watched = false;  // stands in Core::Impl::vanishing_
+  // What switches have voided, until it is asked for: by kind, and leases of a dropped queue.
+  std::array<int64_t, kKeyKinds> purged{};
+  int64_t purged_leases = 0;
+  bool notify = false;                       // stands in Core::Impl::notify_
+  MonoTime pause_watched = MonoTime::Max();  // its place in Core::Impl::pauses_; Max: it has none
+  std::map<std::string, std::unique_ptr<SpaceState>, std::less<>> spaces;
+  FairQueue fair;
+  size_t cold_spaces = 0;
+  uint32_t wakes = 0;     // from other cores, not yet used
+  uint32_t new_jobs = 0;  // became ready in this turn, not yet told to anyone
+  // Of dead letters (core_retention.cc).
+  struct Retention {
+    bool known = false;  // this run's first death has been told to the keeper
+    bool asked = false;  // a word to the keeper is under way
+    // The keeper's.
+    bool running = false;
+    bool again = false;
+    int64_t from_ms = 0;  // no dead letter is older
+    MonoTime timer = MonoTime::Max();
+    std::vector<std::unique_ptr<Request>> parts;  // of the slice under way: JobsPart
+    size_t parts_running = 0;
+  };
+  Retention retention;
+  std::map<uint64_t, LeaseRequest*> waiters;  // LEASEs that started here, by wait order
+  size_t space_waiters = 0;                   // the same, of those for one space
+  // Of spaces that LEASEs of any core wait for (engine/space_probe.h), until there is something.
+  struct Wanted {
+    std::set<std::pair<uint64_t, SpaceProbe*>> probes;  // by wait order
+    uint32_t jobs = 0;  // became ready, no probe has gone home for it
+  };
+  std::map<std::string, Wanted, std::less<>> wanted;
+  std::vector<std::string> wanted_ready;  // those with `jobs`
+  std::vector<std::pair<Request*, bool>>
+      parked;  // LEASEs (request, local) until a cold read is back
+};
+
+// The due times of one lane by one clock: jobs in SCHEDULED, read from a remembered bound.
+struct DueScan {
+  int64_t next_ms = 0;  // no key that a scan has not found yet lies before this
+  int64_t from_ms = 0;  // where the next scan starts: everything before it is gone
+  bool scanning = false;
+};
+
+// What a job may have that is not told by its key: the end of its lease must read its header and row
+// first. By completion or cancellation; by death.
+inline constexpr uint32_t kEndReads = keycodec::kFlagUnique | keycodec::kFlagKeep;
+inline constexpr uint32_t kDeathReads =
+    keycodec::kFlagJobRow | keycodec::kFlagUnique | keycodec::kFlagExtra;
+
+// Word for a job that waits for others: these of them are complete, or gone.
+struct ChildWord {
+  std::vector<JobId> parents;
+  bool gone = false;
+  std::string why;
+  std::function<void(bool go_on)> then;
+};
+struct ChildWords {
+  std::vector<ChildWord> list;
+  bool reading = false;
+};
+
+// A child of `part` that wants to be told of the end of a job. Until the edge is there, an end that comes
+// between is noted here.
+struct Subscriber {
+  JobsPart* part = nullptr;
+  std::function<void(bool go_on)> then;
+  bool ended = false;
+  bool done = false;
+  std::string why;
+};
+struct Subscribers {
+  std::vector<Subscriber> list;
+  bool reading = false;
+};
+
+struct LaneState {
+  LaneId id;
+  DueScan due[2];           // by keycodec::Clock
+  DueScan timers[2];        // the same, of rows `t`
+  bool discovered = false;  // every zone with ready jobs is known
+};
+
+}  // namespace vestq

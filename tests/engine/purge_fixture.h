@@ -1,0 +1,52 @@
+// What the tests of PURGE and QUEUE DROP share: a queue `q` on several cores.
+#pragma once
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <functional>
+
+#include "engine/purge_request.h"
+#include "tests/sim/world.h"
+
+namespace vestq {
+
+inline constexpr uint16_t kCores = 3;
+
+inline WorldOptions Options(uint64_t seed = 1) {
+  WorldOptions options;
+  options.cores = kCores;
+  options.lanes = 7;
+  options.seed = seed;
+  return options;
+}
+
+class QueueOnCores : public ::testing::Test {
+ protected:
+  QueueOnCores() : world_(Options()) { world_.Open(); }
+
+  JobId Put(const std::function<void(EnqueueRequest*)>& set = [](EnqueueRequest*) {}) {
+    EnqueueRequest request;
+    request.queue = "q";
+    request.payload = "payload";
+    set(&request);
+    world_.Run(&request, static_cast<uint16_t>(++puts_ % kCores));
+    EXPECT_TRUE(request.error.ok()) << request.error.text();
+    added_ = request.added;
+    return request.id;
+  }
+  // Nothing is wrong, and nothing is left to erase.
+  void ExpectClean() {
+    world_.Settle();
+    EXPECT_THAT(world_.Violations(), ::testing::IsEmpty());
+    EXPECT_EQ(world_.last_report().void_keys, 0u);
+    EXPECT_EQ(world_.discipline_breach(), "");
+  }
+
+  World world_;
+  Error error_;
+  bool added_ = true;
+  uint64_t puts_ = 0;
+};
+
+}  // namespace vestq
