@@ -11,10 +11,15 @@
 
 namespace vestq {
 
-void AddCallOptions(CLI::App* command, CallOptions* options, const char* json) {
-  options->server = kDefaultServer;
-  command->add_option("--server", options->server, "Where the daemon listens")
+void AddServerOption(CLI::App* command, std::string* server) {
+  *server = kDefaultServer;
+  command->add_option("--server", *server, "Where the daemon listens")
+      ->envname("VESTQ_SERVER")
       ->capture_default_str();
+}
+
+void AddCallOptions(CLI::App* command, CallOptions* options, const char* json) {
+  AddServerOption(command, &options->server);
   command->add_flag("--json", options->json, json);
 }
 
@@ -31,28 +36,6 @@ int WithDaemon(std::string_view name, const CallOptions& options,
   if (error.ok()) return kExitOk;
   fmt::print(stderr, "vestq {}: {}\n", name, error.text());
   return kExitFailed;
-}
-
-nlohmann::ordered_json JsonOfMap(const redisReply& map) {
-  nlohmann::ordered_json out = nlohmann::ordered_json::object();
-  for (size_t i = 0; i + 1 < map.elements; i += 2) {
-    const redisReply& value = *map.element[i + 1];
-    nlohmann::ordered_json& field = out[ReplyText(*map.element[i])];
-    if (value.type == REDIS_REPLY_INTEGER) {
-      field = value.integer;
-    } else if (value.type == REDIS_REPLY_NIL) {
-      field = nullptr;
-    } else if (value.type == REDIS_REPLY_ARRAY) {
-      field = JsonOfMap(value);
-    } else {
-      field = ReplyText(value);
-    }
-  }
-  return out;
-}
-
-void PrintJson(const nlohmann::ordered_json& json) {
-  fmt::print("{}\n", json.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace));
 }
 
 void PrintMap(const redisReply& map) {

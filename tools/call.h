@@ -5,8 +5,6 @@
 #include <hiredis/hiredis.h>
 
 #include <functional>
-#include <memory>
-#include <nlohmann/json.hpp>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -22,6 +20,9 @@ struct CallOptions {
   std::string server;
   bool json = false;
 };
+// Adds --server, which the environment variable VESTQ_SERVER stands in for: `vestq work` sets it for its
+// commands.
+void AddServerOption(CLI::App* command, std::string* server);
 // Adds --server and --json to a sub-command; `json` is what its help says of the output.
 void AddCallOptions(CLI::App* command, CallOptions* options, const char* json);
 
@@ -30,12 +31,7 @@ void AddCallOptions(CLI::App* command, CallOptions* options, const char* json);
 int WithDaemon(std::string_view name, const CallOptions& options,
                const std::function<Error(Client* client)>& act);
 
-// A flat map of the daemon as a JSON object: numbers stay numbers, other bytes become text (those that
-// are no UTF-8 are replaced).
-nlohmann::ordered_json JsonOfMap(const redisReply& map);
-// One line on stdout.
-void PrintJson(const nlohmann::ordered_json& json);
-// The same map as "name value" lines, aligned.
+// A flat map of the daemon as "name value" lines, aligned.
 void PrintMap(const redisReply& map);
 // Error of stdout, if it failed.
 Error FlushOutput();

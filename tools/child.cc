@@ -62,7 +62,8 @@ Child::~Child() {
 }
 
 Error Child::Start(const std::vector<std::string>& command,
-                   const std::vector<std::string>& variables, std::string payload) {
+                   const std::vector<std::string>& variables, std::string payload,
+                   bool keep_output) {
   CHECK(!running());
   std::array<std::array<int, 2>, 3> pipes{{{-1, -1}, {-1, -1}, {-1, -1}}};
   std::vector<char*> argv;
@@ -99,19 +100,21 @@ Error Child::Start(const std::vector<std::string>& command,
   payload_ = std::move(payload);
   fed_ = 0;
   tail_.clear();
+  keep_output_ = keep_output;
+  output_.clear();
   Feed();
   return Error::Ok();
 }
 
 void Child::AddPoll(const LineSink& out, const LineSink& err, std::vector<pollfd>* entries) const {
   entries->push_back({stdin_, POLLOUT, 0});
-  entries->push_back({out.full() ? -1 : out_.fd, POLLIN, 0});
+  entries->push_back({out.full() && !keep_output_ ? -1 : out_.fd, POLLIN, 0});
   entries->push_back({err.full() ? -1 : err_.fd, POLLIN, 0});
 }
 
 void Child::OnEvents(const pollfd* entries, LineSink* out, LineSink* err) {
   if (entries[0].revents != 0) Feed();
-  if (entries[1].revents != 0) Drain(&out_, kTurnBytes, out, nullptr);
+  if (entries[1].revents != 0) DrainOut(kTurnBytes, out);
   if (entries[2].revents != 0) Drain(&err_, kTurnBytes, err, &tail_);
 }
 
@@ -139,6 +142,10 @@ void Child::Drain(Output* output, size_t at_most, LineSink* sink, std::string* t
     }
     const std::string_view text(buffer, static_cast<size_t>(n));
     taken += text.size();
+    if (sink == nullptr) {
+      if (tail->size() <= limits::kResultBytes) tail->append(text);
+      continue;
+    }
     if (tail != nullptr) {
       tail->append(text);
       if (tail->size() > limits::kReasonBytes) tail->erase(0, tail->size() - limits::kReasonBytes);
@@ -151,6 +158,11 @@ void Child::Drain(Output* output, size_t at_most, LineSink* sink, std::string* t
     }
     if (output->partial.size() > kLongLine) EndPartial(output, sink);
   }
+}
+
+void Child::DrainOut(size_t at_most, LineSink* sink) {
+  if (keep_output_) return Drain(&out_, at_most, nullptr, &output_);
+  Drain(&out_, at_most, sink, nullptr);
 }
 
 void Child::EndPartial(Output* output, LineSink* sink) {
@@ -168,7 +180,7 @@ bool Child::Reap(LineSink* out, LineSink* err) {
   pid_ = -1;
   // What it wrote is in the pipes. A process that it left behind may hold them open: nobody waits
   // for that one.
-  Drain(&out_, kLeftBytes, out, nullptr);
+  DrainOut(kLeftBytes, out);
   Drain(&err_, kLeftBytes, err, &tail_);
   EndPartial(&out_, out);
   EndPartial(&err_, err);

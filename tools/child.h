@@ -27,9 +27,10 @@ class Child {
 
   // Starts it. `variables` ("NAME=value") are added to this process's environment. Errors: kIo (no
   // process or pipe could be had); a command that cannot be executed exits with 127 and says so on
-  // its stderr. REQUIRES: !running().
+  // its stderr. `keep_output`: what it writes on stdout goes to output(), not to a sink.
+  // REQUIRES: !running().
   Error Start(const std::vector<std::string>& command, const std::vector<std::string>& variables,
-              std::string payload);
+              std::string payload, bool keep_output);
 
   bool running() const { return pid_ > 0; }
   // Adds three entries: stdin, stdout, stderr. Outputs are not polled while their sink is full.
@@ -48,6 +49,9 @@ class Child {
   [[nodiscard]] std::string StatusText() const;
   // What it wrote last on stderr, at most limits::kReasonBytes together with how it ended.
   [[nodiscard]] std::string Reason() const;
+  // With keep_output: its stdout, byte for byte, up to a little over limits::kResultBytes (the rest
+  // is read and dropped).
+  const std::string& output() const { return output_; }
 
  private:
   struct Output {
@@ -55,9 +59,11 @@ class Child {
     std::string partial;  // the line that has no end yet
   };
   void Feed();
-  // Takes what is there, about `at_most` bytes of it; closes at the end. Keeps the end of it in
-  // *tail, if there is one.
+  // Takes what is there, about `at_most` bytes of it; closes at the end. To `sink`, keeping the end of
+  // it in *tail if there is one; without a sink the beginning of it, in *tail.
   static void Drain(Output* output, size_t at_most, LineSink* sink, std::string* tail);
+  // The same of stdout: to its sink, or kept.
+  void DrainOut(size_t at_most, LineSink* sink);
   static void EndPartial(Output* output, LineSink* sink);
   void CloseAll();
 
@@ -69,6 +75,8 @@ class Child {
   Output out_;
   Output err_;
   std::string tail_;
+  bool keep_output_ = false;
+  std::string output_;
 };
 
 }  // namespace vestq

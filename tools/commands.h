@@ -19,6 +19,7 @@ void AddServe(CLI::App* app, Action* action);
 void AddEnqueue(CLI::App* app, Action* action);
 // `command` is what stood after `--` on the command line; it outlives the action.
 void AddWork(CLI::App* app, const std::vector<std::string>* command, Action* action);
+void AddCheckpoint(CLI::App* app, Action* action);
 // job, cancel, promote, reschedule, revoke.
 void AddJobs(CLI::App* app, Action* action);
 // waitfor, tail.

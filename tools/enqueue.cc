@@ -4,7 +4,6 @@
 #include <unistd.h>
 
 #include <CLI/CLI.hpp>
-#include <cctype>
 #include <cerrno>
 #include <cstdio>
 #include <cstring>
@@ -16,9 +15,12 @@
 
 #include "engine/base/limits.h"
 #include "tools/address.h"
+#include "tools/call.h"
 #include "tools/client.h"
 #include "tools/commands.h"
 #include "tools/exit_status.h"
+#include "tools/job_words.h"
+#include "tools/payload.h"
 
 namespace vestq {
 namespace {
@@ -30,56 +32,16 @@ constexpr size_t kWindowBytes = size_t{4} << 20;
 
 struct Options {
   std::string queue;
-  std::string payload;
-  bool payload_given = false;
-  bool from_stdin = false;
-  std::string file;
+  PayloadOptions payload;
   bool lines = false;
   bool json = false;
   std::string server = kDefaultServer;
-  // Option words of ENQUEUE and what was given for them.
-  std::vector<std::pair<std::string, std::string>> words = {
-      {"SPACE", ""},    {"PRIORITY", ""}, {"DELAY", ""}, {"AT", ""},
-      {"ATTEMPTS", ""}, {"BACKOFF", ""},  {"LEASE", ""}, {"UNIQUE", ""},
-      {"FOR", ""},      {"EXPIRE", ""},   {"KEEP", ""},  {"TYPE", ""}};
-  bool replace = false;
-  std::vector<std::string> headers;  // NAME=VALUE
-  std::string header_count;
-  std::vector<std::string> after;  // ids
-  std::string after_count;
+  JobWords words;
 };
 
 int Usage(const std::string& text) {
   fmt::print(stderr, "vestq enqueue: {}\n", text);
   return kExitUsage;
-}
-
-struct CloseFile {
-  void operator()(FILE* file) const {
-    if (file != stdin) std::fclose(file);
-  }
-};
-
-// The whole of a file, at most what a payload can be.
-Result<std::string> ReadAll(const std::string& path) {
-  const std::unique_ptr<FILE, CloseFile> file(path.empty() ? stdin
-                                                           : std::fopen(path.c_str(), "rbe"));
-  const std::string name = path.empty() ? "stdin" : path;
-  if (file == nullptr)
-    return Error(ErrorCode::kIo, "cannot open " + name + ": " + std::strerror(errno));
-  std::string content;
-  char buffer[65536];
-  while (const size_t n = std::fread(buffer, 1, sizeof buffer, file.get())) {
-    content.append(buffer, n);
-    if (content.size() > limits::kPayloadHardMax) {
-      return Error(ErrorCode::kTooBig, name + " is longer than the largest payload, " +
-                                           std::to_string(limits::kPayloadHardMax) + " bytes");
-    }
-  }
-  if (std::ferror(file.get()) != 0) {
-    return Error(ErrorCode::kIo, "cannot read " + name + ": " + std::strerror(errno));
-  }
-  return content;
 }
 
 // With --unique the reply says whether the job is new, or which one holds the key and its state.
@@ -105,37 +67,19 @@ void PrintId(const redisReply& reply, bool json) {
 
 std::vector<std::string_view> Command(const Options& options, std::string_view payload) {
   std::vector<std::string_view> command = {"ENQUEUE", options.queue, payload};
-  for (const auto& [word, value] : options.words) {
-    if (!value.empty()) command.insert(command.end(), {word, value});
-  }
-  if (options.replace) command.push_back("REPLACE");
-  if (!options.after.empty()) {
-    command.insert(command.end(), {"AFTER", options.after_count});
-    command.insert(command.end(), options.after.begin(), options.after.end());
-  }
-  if (!options.headers.empty()) {
-    command.insert(command.end(), {"HEADER", options.header_count});
-    for (const std::string_view header : options.headers) {
-      const size_t equals = header.find('=');
-      command.insert(command.end(), {header.substr(0, equals), header.substr(equals + 1)});
-    }
-  }
+  options.words.Append(&command);
   return command;
 }
 
 int EnqueueOne(const Options& options) {
-  std::string payload = options.payload;
-  if (!options.payload_given) {
-    Result<std::string> content = ReadAll(options.file);
-    if (!content.ok()) {
-      fmt::print(stderr, "vestq enqueue: {}\n", content.error().text());
-      return kExitFailed;
-    }
-    payload = std::move(*content);
+  const Result<std::string> payload = ReadPayload(options.payload, limits::kPayloadHardMax);
+  if (!payload.ok()) {
+    fmt::print(stderr, "vestq enqueue: {}\n", payload.error().text());
+    return kExitFailed;
   }
   const Result<Address> address = ParseAddress(options.server);
   Result<Client> client = Client::Connect(*address);
-  Result<ReplyPtr> reply = client.ok() ? client->Call(Command(options, payload)) : client.error();
+  Result<ReplyPtr> reply = client.ok() ? client->Call(Command(options, *payload)) : client.error();
   if (!reply.ok()) {
     fmt::print(stderr, "vestq enqueue: {}\n", reply.error().text());
     return kExitFailed;
@@ -251,14 +195,11 @@ class LineSender {
   bool unread_ = false;
 };
 
-int Enqueue(const Options& options) {
-  const int sources = int{options.payload_given} + int{options.from_stdin} +
-                      int{!options.file.empty()} + int{options.lines};
-  if (sources != 1) return Usage("give one of PAYLOAD, --stdin, --file or --lines");
-  for (const std::string& header : options.headers) {
-    if (header.find('=') == std::string::npos)
-      return Usage("--header \"" + header + "\": NAME=VALUE is expected");
-  }
+int Enqueue(Options* o) {
+  Options& options = *o;
+  if (options.payload.sources() + int{options.lines} != 1)
+    return Usage("give one of PAYLOAD, --stdin, --file or --lines");
+  if (const Error wrong = options.words.Check(); !wrong.ok()) return Usage(wrong.text());
   const Result<Address> address = ParseAddress(options.server);
   if (!address.ok()) return Usage("--server: " + address.error().text());
   if (!options.lines) return EnqueueOne(options);
@@ -296,49 +237,13 @@ void AddEnqueue(CLI::App* app, Action* action) {
       ->add_option("QUEUE", options->queue,
                    "Queue: 1-200 printable ASCII characters without a space")
       ->required();
-  CLI::Option* payload = command->add_option("PAYLOAD", options->payload, "What the job carries");
-  command->add_flag("--stdin", options->from_stdin, "The payload is all of stdin, any bytes");
-  command->add_option("--file", options->file, "The payload is the content of this file");
+  AddPayloadOptions(command, &options->payload, "What the job carries", "The payload");
   command->add_flag("--lines", options->lines,
                     "One job for each line of stdin, pipelined; prints an id a line");
-  const char* const help[] = {
-      "Tenant or group inside the queue; spaces share it fairly",
-      "0 (most urgent) to 4294967295; 1024 unless given",
-      "May run after this long: 500ms, 30s, 10m, 2h, 7d",
-      "May run at this time: Unix milliseconds or RFC 3339",
-      "Deliveries before it goes to the dead letters; 0 is no limit; 25 unless given",
-      "Pause after a failure: exp:5s:12h (unless given), fixed:30s, list:1s,10s,1m",
-      "How long a worker may be silent; 30s unless given",
-      "Add it only if no unfinished job of the queue and space has this key",
-      "With --unique: the key stays taken until this long after the enqueue",
-      "Gone if no worker has taken it within this long of when it may run",
-      "Its result stays readable this long after it is done",
-      "The application's own name for what it is"};
-  for (size_t i = 0; i < options->words.size(); ++i) {
-    auto& [word, value] = options->words[i];
-    std::string flag = "--" + word;
-    for (char& c : flag) c = static_cast<char>(std::tolower(c));
-    command->add_option(flag, value, help[i]);
-  }
-  command->add_flag("--replace", options->replace,
-                    "With --unique: a waiting holder takes this payload, time and priority");
-  command
-      ->add_option("--after", options->after,
-                   "Wait until this job is complete; may be repeated, or a,b,c")
-      ->allow_extra_args(false)
-      ->delimiter(',');
-  command
-      ->add_option("--header", options->headers, "NAME=VALUE for the application; may be repeated")
-      ->allow_extra_args(false);
-  command->add_option("--server", options->server, "Where the daemon listens")
-      ->capture_default_str();
+  options->words.AddTo(command, JobWords::Of::kJob);
+  AddServerOption(command, &options->server);
   command->add_flag("--json", options->json, "Print {\"id\": \"...\"} a line");
-  command->callback([options, payload, action] {
-    options->payload_given = payload->count() > 0;
-    options->header_count = std::to_string(options->headers.size());
-    options->after_count = std::to_string(options->after.size());
-    *action = [options] { return Enqueue(*options); };
-  });
+  command->callback([options, action] { *action = [options] { return Enqueue(options.get()); }; });
 }
 
 }  // namespace vestq

@@ -21,6 +21,7 @@
 #include "tools/commands.h"
 #include "tools/exit_status.h"
 #include "tools/job_line.h"
+#include "tools/json.h"
 #include "tools/progress.h"
 
 namespace vestq {

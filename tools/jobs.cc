@@ -11,6 +11,8 @@
 #include "tools/call.h"
 #include "tools/commands.h"
 #include "tools/exit_status.h"
+#include "tools/json.h"
+#include "tools/units.h"
 
 namespace vestq {
 namespace {
@@ -29,7 +31,7 @@ struct JobOptions : CallOptions {
 
 // What `cancel` and `revoke` answer: 1, or 0 when there was nothing to do, which is a failure here.
 Error Report(const JobOptions& options, const redisReply& reply, const char* what,
-             const char* why_not) {
+             const std::string& why_not) {
   const bool done = reply.type != REDIS_REPLY_INTEGER || reply.integer != 0;
   if (!done) return Error(ErrorCode::kNotFound, why_not);
   if (options.json) {
@@ -70,7 +72,7 @@ int Cancel(const JobOptions& o) {
   return WithDaemon("cancel", o, [&o](Client* client) {
     const Result<ReplyPtr> reply = client->Call({"CANCEL", o.id});
     if (!reply.ok()) return reply.error();
-    return Report(o, **reply, "cancelled", "there is no such unfinished or dead job");
+    return Report(o, **reply, "cancelled", "there is no unfinished or dead job " + o.id);
   });
 }
 
@@ -78,7 +80,7 @@ int Revoke(const JobOptions& o) {
   return WithDaemon("revoke", o, [&o](Client* client) {
     const Result<ReplyPtr> reply = client->Call({"REVOKE", o.id});
     if (!reply.ok()) return reply.error();
-    return Report(o, **reply, "revoked", "the job is not leased");
+    return Report(o, **reply, "revoked", "job " + o.id + " is not leased, or there is none");
   });
 }
 
@@ -91,6 +93,10 @@ int Promote(const JobOptions& o) {
 }
 
 int Reschedule(const JobOptions& o) {
+  if (const Error wrong = CheckMoment("--at", o.at); !wrong.ok()) {
+    fmt::print(stderr, "vestq reschedule: {}\n", wrong.text());
+    return kExitUsage;
+  }
   return WithDaemon("reschedule", o, [&o](Client* client) {
     std::vector<std::string_view> words = {"RESCHEDULE", o.id};
     if (!o.delay.empty()) words.insert(words.end(), {"DELAY", o.delay});

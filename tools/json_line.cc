@@ -9,51 +9,17 @@
 #include <utility>
 
 #include "engine/base/limits.h"
-#include "keycodec/tuple.h"
 #include "net/words.h"
 #include "tools/client.h"
 #include "tools/encoding.h"
 #include "tools/job_line.h"
+#include "tools/json.h"
+#include "tools/units.h"
 
 namespace vestq {
 namespace {
 
 using nlohmann::json;
-using nlohmann::ordered_json;
-
-constexpr std::string_view kBase64Suffix = "-base64";
-
-// Whether JSON shows the bytes as they are, in fewer characters than base64 has.
-bool ShownAsText(std::string_view bytes) {
-  size_t escapes = 0;
-  for (const char c : bytes)
-    if (static_cast<uint8_t>(c) < 0x20) escapes += c == '\n' || c == '\t' || c == '\r' ? 1 : 5;
-  return escapes <= bytes.size() / 3 && keycodec::IsUtf8(bytes);
-}
-
-void Put(const std::string& name, const std::string& bytes, ordered_json* out) {
-  if (ShownAsText(bytes)) {
-    (*out)[name] = bytes;
-  } else {
-    (*out)[name + std::string(kBase64Suffix)] = ToBase64(bytes);
-  }
-}
-
-void PutHeaders(const redisReply& headers, ordered_json* out) {
-  bool text = true;
-  for (size_t i = 0; i < headers.elements; ++i)
-    text = text && keycodec::IsUtf8(ReplyText(*headers.element[i]));
-  ordered_json pairs = ordered_json::array();
-  for (size_t i = 0; i + 1 < headers.elements; i += 2) {
-    const std::string name = ReplyText(*headers.element[i]);
-    const std::string value = ReplyText(*headers.element[i + 1]);
-    pairs.push_back(text ? ordered_json::array({name, value})
-                         : ordered_json::array({ToBase64(name), ToBase64(value)}));
-  }
-  (*out)[text ? "headers" : "headers-base64"] = std::move(pairs);
-}
-
-// --- Reading ---
 
 Error Expected(const std::string& field, const char* what) {
   return Error(ErrorCode::kSyntax, field + ": " + what + " is expected");
@@ -158,6 +124,12 @@ class LineReader {
   // A leased job is another's until its deadline, here too.
   void ReadTime(const std::string& state, bool redrive) {
     const std::optional<std::string> vests = Number("vests"), deadline = Number("deadline");
+    // A line written by hand: who gives a time and no state means a job of that time.
+    const bool by_hand = !line_.contains("state") && !line_.contains("state-base64");
+    if (vests && (by_hand || state == "scheduled")) {
+      if (Error wrong = CheckMoment("vests", *vests); !wrong.ok()) Fail(std::move(wrong));
+    }
+    if (by_hand && vests) job_.options.emplace_back("AT", *vests);
     if (state == "dead" && !redrive) {
       Fail(Error(ErrorCode::kSyntax, "state: a dead letter; --redrive makes it a job again"));
     } else if (state == "waiting" || state == "done") {
@@ -230,20 +202,11 @@ class LineReader {
 }  // namespace
 
 std::string JsonLine(const redisReply& job) {
-  ordered_json out = ordered_json::object();
+  nlohmann::ordered_json out = JsonOfMap(job);
   const redisReply* const key = FindInMap(job, "unique");
-  const bool imports = key != nullptr && ReplyText(*key).starts_with(kImportUniquePrefix);
-  for (size_t i = 0; i + 1 < job.elements; i += 2) {
-    const std::string name = ReplyText(*job.element[i]);
-    const redisReply& value = *job.element[i + 1];
-    if (imports && (name == "unique" || name == "unique-for")) continue;
-    if (value.type == REDIS_REPLY_INTEGER) {
-      out[name] = value.integer;
-    } else if (value.type == REDIS_REPLY_ARRAY && name == "headers") {
-      PutHeaders(value, &out);
-    } else {
-      Put(name, ReplyText(value), &out);
-    }
+  if (key != nullptr && ReplyText(*key).starts_with(kImportUniquePrefix)) {
+    out.erase("unique");
+    out.erase("unique-for");
   }
   return out.dump();
 }

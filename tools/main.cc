@@ -59,6 +59,16 @@ void RefuseEmptyValues(CLI::App* app) {
   }
 }
 
+// "vestq queue set": the sub-command that the command line had come to.
+std::string NameOf(const CLI::App* app) {
+  std::string name = "vestq";
+  for (auto subs = app->get_subcommands(); !subs.empty(); subs = app->get_subcommands()) {
+    app = subs.back();
+    name += " " + app->get_name();
+  }
+  return name;
+}
+
 }  // namespace
 
 int main(int argc, char** argv) {
@@ -85,6 +95,7 @@ int main(int argc, char** argv) {
   vestq::AddServe(&app, &action);
   vestq::AddEnqueue(&app, &action);
   vestq::AddWork(&app, &command, &action);
+  vestq::AddCheckpoint(&app, &action);
   vestq::AddPeek(&app, &action);
   vestq::AddJobs(&app, &action);
   vestq::AddWatch(&app, &action);
@@ -105,6 +116,10 @@ int main(int argc, char** argv) {
                argv[1]);
     return vestq::kExitUsage;
   }
+  app.failure_message([](const CLI::App* root, const CLI::Error& error) {
+    const std::string name = NameOf(root);
+    return fmt::format("{}: {}; `{} --help` tells more\n", name, error.what(), name);
+  });
   try {  // CLI11 reports by exception; none leaves this function
     app.parse(argc, argv);
   } catch (const CLI::ParseError& error) {

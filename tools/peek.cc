@@ -12,6 +12,7 @@
 #include "tools/call.h"
 #include "tools/commands.h"
 #include "tools/exit_status.h"
+#include "tools/json.h"
 
 namespace vestq {
 namespace {
@@ -22,6 +23,7 @@ struct PeekOptions : CallOptions {
   std::string space;
   bool space_set = false;
   uint64_t count = 100;
+  std::string cursor = "0";
   bool all = false;
   bool payload = false;
 };
@@ -68,7 +70,7 @@ void PrintJobs(const redisReply& jobs, bool json, bool* titled) {
 Error ListJobs(Client* client, const PeekOptions& o) {
   constexpr uint64_t kPage = 500;
   uint64_t left = o.all ? UINT64_MAX : o.count;
-  std::string cursor = "0";
+  std::string cursor = o.cursor;
   bool titled = false;
   while (left > 0) {
     const std::string count = std::to_string(std::min(left, kPage));
@@ -84,9 +86,21 @@ Error ListJobs(Client* client, const PeekOptions& o) {
     PrintJobs(jobs, o.json, &titled);
     left -= std::min<uint64_t>(left, jobs.elements);
     cursor = ReplyText(*(*page)->element[0]);
-    if (cursor == "0") break;
+    if (cursor == "0") return Error::Ok();
   }
+  if (const Error error = FlushOutput(); !error.ok()) return error;
+  fmt::print(stderr,
+             "vestq peek: there may be more: --all shows all, --cursor {} goes on from here\n",
+             cursor);
   return Error::Ok();
+}
+
+int Peek(const PeekOptions& o) {
+  if (o.count == 0) {
+    fmt::print(stderr, "vestq peek: --count must be 1 or more; --all shows all\n");
+    return kExitUsage;
+  }
+  return WithDaemon("peek", o, [&](Client* client) { return ListJobs(client, o); });
 }
 
 constexpr char kPeekHelp[] =
@@ -95,6 +109,10 @@ constexpr char kPeekHelp[] =
     "  vestq peek mail --state scheduled --count 10\n"
     "  vestq peek mail --space acme --all --json       one JSON object a line\n"
     "\n"
+    "Without --all it stops after --count jobs; stderr then says how to go on. Bytes that are no "
+    "text "
+    "stand as\n"
+    "base64 in a field with -base64 behind its name, as in `vestq export`.\n"
     "Jobs come in the order of their keys, see net/PROTOCOL.md; nothing is leased or changed. "
     "While\n"
     "jobs come and go, each one that stays is shown once.\n"
@@ -150,15 +168,13 @@ void AddPeek(CLI::App* app, Action* action) {
       peek->add_option("--space", options->space, "Only this space; \"\" is the empty one");
   CLI::Option* const count =
       peek->add_option("--count", options->count, "At most so many")->capture_default_str();
+  peek->add_option("--cursor", options->cursor, "Go on where an earlier one stopped");
   peek->add_flag("--all", options->all, "All there are")->excludes(count);
   AddCallOptions(peek, options.get(), "Print one JSON object a job, a line each");
   peek->add_flag("--payload", options->payload, "Payloads too")->needs("--json");
   peek->callback([options, space, action] {
     options->space_set = space->count() > 0;
-    *action = [options] {
-      return WithDaemon("peek", *options,
-                        [&](Client* client) { return ListJobs(client, *options); });
-    };
+    *action = [options] { return Peek(*options); };
   });
 }
 

@@ -13,6 +13,7 @@
 
 #include "tools/call.h"
 #include "tools/exit_status.h"
+#include "tools/json.h"
 
 namespace vestq {
 namespace {

@@ -11,6 +11,7 @@
 #include "tools/call.h"
 #include "tools/commands.h"
 #include "tools/exit_status.h"
+#include "tools/json.h"
 #include "tools/purge.h"
 
 namespace vestq {
@@ -93,7 +94,7 @@ void AddQueue(CLI::App* app, Action* action) {
       });
   Add(queue, "set", "Set options; `default` unsets one", options, action, Set)
       ->add_option("OPTION=VALUE", options->words,
-                   "lease, attempts, backoff, keep, dead-keep, dead-max")
+                   "lease, attempts, backoff, keep, dead-keep, dead-max, order (priority or time)")
       ->required();
   Add(queue, "pause", "Give no more jobs out", options, action, Pause)
       ->add_option("--for", options->pause_for, "Resume by itself after this long: 30s, 10m");

@@ -7,9 +7,13 @@
 #include <string_view>
 #include <vector>
 
+#include "engine/base/limits.h"
 #include "tools/call.h"
 #include "tools/commands.h"
 #include "tools/exit_status.h"
+#include "tools/job_words.h"
+#include "tools/json.h"
+#include "tools/payload.h"
 
 namespace vestq {
 namespace {
@@ -17,14 +21,14 @@ namespace {
 struct ScheduleOptions : CallOptions {
   std::string name;
   std::string queue;
-  std::string payload;
+  PayloadOptions payload;
   std::string expression;
   std::string zone;
   std::string count = "5";
-  // Option words of SCHEDULE SET and what was given for them.
+  // Option words of SCHEDULE SET itself and what was given for them.
   std::vector<std::pair<std::string, std::string>> words = {
-      {"CRON", ""},     {"TZ", ""},       {"EVERY", ""}, {"MISSED", ""}, {"SPACE", ""},
-      {"PRIORITY", ""}, {"ATTEMPTS", ""}, {"LEASE", ""}, {"UNIQUE", ""}, {"EXPIRE", ""}};
+      {"CRON", ""}, {"TZ", ""}, {"EVERY", ""}, {"MISSED", ""}};
+  JobWords job;
 };
 
 using Words = std::vector<std::string_view>;
@@ -49,10 +53,23 @@ int Say(const ScheduleOptions& o, const Words& words) {
 }
 
 int Set(const ScheduleOptions& o) {
-  Words words = {"SCHEDULE", "SET", o.name, o.queue, o.payload};
+  const auto usage = [](const std::string& text) {
+    fmt::print(stderr, "vestq schedule set: {}\n", text);
+    return kExitUsage;
+  };
+  if (o.payload.sources() != 1) return usage("give one of PAYLOAD, --stdin or --file");
+  JobWords job = o.job;
+  if (const Error wrong = job.Check(); !wrong.ok()) return usage(wrong.text());
+  const Result<std::string> payload = ReadPayload(o.payload, limits::kPayloadHardMax);
+  if (!payload.ok()) {
+    fmt::print(stderr, "vestq schedule set: {}\n", payload.error().text());
+    return kExitFailed;
+  }
+  Words words = {"SCHEDULE", "SET", o.name, o.queue, *payload};
   for (const auto& [word, value] : o.words) {
     if (!value.empty()) words.insert(words.end(), {word, value});
   }
+  job.Append(&words);
   return Say(o, words);
 }
 
@@ -125,6 +142,7 @@ constexpr char kExamples[] =
     "Examples:\n"
     "  vestq schedule set report reports daily --cron \"0 6 * * mon-fri\" --tz Europe/Berlin\n"
     "  vestq schedule set poll feeds all --every 5m --missed skip --unique poll\n"
+    "  vestq schedule set bill bills --file bill.json --cron @monthly --keep 7d --header by=cron\n"
     "  vestq schedule next \"30 2 * * *\" --tz America/New_York --count 3\n"
     "  vestq schedule list\n"
     "  vestq schedule run report             one job now, beside its slots\n"
@@ -147,22 +165,17 @@ void AddSet(CLI::App* schedule, Action* action) {
   CLI::App* const set = Add(schedule, "set", "Make or change one", options, action, Set);
   set->add_option("NAME", options->name, "Its name")->required();
   set->add_option("QUEUE", options->queue, "Where its jobs go")->required();
-  set->add_option("PAYLOAD", options->payload, "What each of them carries")->required();
+  AddPayloadOptions(set, &options->payload, "What each of them carries", "The payload");
   const char* const help[] = {"Five fields, m h dom mon dow, or @hourly, @daily, ...",
                               "The zone of --cron, as in the system's zone data; UTC unless given",
                               "Instead of --cron: 30s, 5m, 2h",
-                              "Slots that passed while the server was down: once, skip, all",
-                              "Of the jobs, as in `vestq enqueue`",
-                              "As in `vestq enqueue`",
-                              "As in `vestq enqueue`",
-                              "As in `vestq enqueue`",
-                              "A slot is skipped while the job of the one before has this key",
-                              "As in `vestq enqueue`"};
+                              "Slots that passed while the server was down: once, skip, all"};
   for (size_t i = 0; i < options->words.size(); ++i) {
     std::string flag = "--" + options->words[i].first;
     for (char& c : flag) c = c >= 'A' && c <= 'Z' ? static_cast<char>(c + 32) : c;
     set->add_option(flag, options->words[i].second, help[i]);
   }
+  options->job.AddTo(set, JobWords::Of::kSchedule);
 }
 
 }  // namespace

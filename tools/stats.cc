@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "tools/address.h"
+#include "tools/call.h"
 #include "tools/client.h"
 #include "tools/commands.h"
 #include "tools/exit_status.h"
@@ -120,16 +121,26 @@ void PrintJson(const Info& info, const std::vector<QueueStats>& queues) {
   fmt::print("{}\n", out.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace));
 }
 
+// Empty when it is not paused.
+std::string PauseText(const QueueStats& queue) {
+  const std::string ms = queue.Field("paused");
+  if (ms == "0" || ms == "-") return "";
+  return ms == "-1" ? "until resumed" : "for " + ms + " ms";
+}
+
 void PrintTable(const std::vector<QueueStats>& queues) {
   size_t width = 5;
   for (const QueueStats& queue : queues) width = std::max(width, queue.name.size());
   fmt::print("{:<{}}", "QUEUE", width);
   for (const Column& column : kColumns) fmt::print(" {:>10}", column.title);
-  fmt::print("\n");
+  const bool any_paused = std::any_of(queues.begin(), queues.end(),
+                                      [](const QueueStats& q) { return !PauseText(q).empty(); });
+  fmt::print("{}\n", any_paused ? "  PAUSED" : "");
   for (const QueueStats& queue : queues) {
     fmt::print("{:<{}}", queue.name, width);
     for (const Column& column : kColumns) fmt::print(" {:>10}", queue.Field(column.field));
-    fmt::print("\n");
+    const std::string pause = PauseText(queue);
+    fmt::print("{}{}\n", pause.empty() ? "" : "  ", pause);
   }
 }
 
@@ -177,7 +188,8 @@ constexpr char kHelp[] =
     "  vestq stats\n"
     "  vestq stats mail --json\n"
     "\n"
-    "Counts by state are exact; ENQUEUED and what follows it count since the queue was made.\n"
+    "A paused queue, which gives no jobs out, has PAUSED behind its line. Counts by state are "
+    "exact; ENQUEUED and what follows it count since the queue was made.\n"
     "Exit status: 0; 1 the server cannot be reached or knows no such queue; 2 usage.";
 
 }  // namespace
@@ -188,7 +200,7 @@ void AddStats(CLI::App* app, Action* action) {
   stats->footer(kHelp);
   stats->add_option("QUEUE", options->queue, "Only this queue");
   stats->add_flag("--json", options->json, "Print one JSON object: server, queues");
-  stats->add_option("--server", options->server, "Where the daemon listens")->capture_default_str();
+  AddServerOption(stats, &options->server);
   stats->callback([options, action] {
     *action = [options]() -> int {
       const Error error = Stats(*options);

@@ -39,4 +39,19 @@ std::string FormatSize(uint64_t bytes) {
   return std::to_string(bytes) + "B";
 }
 
+Error CheckMoment(std::string_view option, std::string_view text) {
+  uint64_t ms = 0;
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), ms);
+  if (text.empty() || error != std::errc() || end != text.data() + text.size() ||
+      ms >= kMomentMinMs) {
+    return Error::Ok();
+  }
+  return Error(
+      ErrorCode::kSyntax,
+      std::string(option) + " " + std::string(text) +
+          ": Unix milliseconds are expected, and so many are a moment before September 2001; "
+          "of Unix seconds write " +
+          std::string(text) + "000, or RFC 3339: 2030-01-31T08:00:00Z");
+}
+
 }  // namespace vestq

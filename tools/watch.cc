@@ -10,8 +10,11 @@
 #include <string_view>
 #include <vector>
 
+#include "lease/duration_text.h"
 #include "tools/call.h"
 #include "tools/commands.h"
+#include "tools/exit_status.h"
+#include "tools/json.h"
 
 namespace vestq {
 namespace {
@@ -21,13 +24,46 @@ struct WaitForOptions : CallOptions {
   std::string at_most = "0";
 };
 
+// Why a wait ended without an end of the job. An honest daemon says null when the time is over, when it
+// closes, and when somebody unblocks the connection.
+Error NotEnded(Client* client, const WaitForOptions& o, int* status) {
+  const Result<ReplyPtr> alive = client->Call({"PING"});
+  if (!alive.ok()) {
+    return Error(ErrorCode::kShutdown,
+                 "the server at " + o.server + " is closing; job " + o.id + " had not ended");
+  }
+  const Result<Duration> at_most = ParseDuration(o.at_most);
+  if (at_most.ok() && *at_most == Duration(0)) {
+    return Error(ErrorCode::kBusy,
+                 "the wait was ended by CLIENT UNBLOCK; job " + o.id + " had not ended");
+  }
+  *status = kExitNotYet;
+  return Error(ErrorCode::kBusy, "job " + o.id + " has not ended within " + o.at_most);
+}
+
+// A job that is gone says nothing of its end; whether it was there when the wait began is known.
+Error Gone(const WaitForOptions& o, bool was_there) {
+  if (was_there) {
+    return Error(
+        ErrorCode::kNotFound,
+        "job " + o.id +
+            " is gone: done, cancelled, expired or purged, which is not kept; a job with --keep "
+            "tells");
+  }
+  return Error(ErrorCode::kNotFound, "there is no job " + o.id +
+                                         ": it was over before and not kept (enqueue --keep), or "
+                                         "never was one");
+}
+
 int WaitFor(const WaitForOptions& o) {
-  return WithDaemon("waitfor", o, [&o](Client* client) {
+  int status = kExitFailed;
+  const int called = WithDaemon("waitfor", o, [&](Client* client) {
+    const Result<ReplyPtr> before = client->Call({"JOB", o.id});
+    if (!before.ok()) return before.error();
     const Result<ReplyPtr> reply = client->Call({"WAITFOR", o.id, "BLOCK", o.at_most});
     if (!reply.ok()) return reply.error();
     const redisReply* const state = FindInMap(**reply, "state");
-    if (state == nullptr)
-      return Error(ErrorCode::kBusy, "job " + o.id + " has not ended within " + o.at_most);
+    if (state == nullptr) return NotEnded(client, o, &status);
     if (o.json) {
       nlohmann::ordered_json out = {{"id", o.id}};
       out.update(JsonOfMap(**reply));
@@ -35,9 +71,16 @@ int WaitFor(const WaitForOptions& o) {
     } else {
       PrintMap(**reply);
     }
-    if (ReplyText(*state) == "dead") return Error(ErrorCode::kBusy, "job " + o.id + " is dead");
-    return Error::Ok();
+    const std::string end = ReplyText(*state);
+    if (end == "dead") {
+      status = kExitDead;
+      return Error(ErrorCode::kBusy, "job " + o.id + " is dead");
+    }
+    if (end != "gone") return Error::Ok();
+    status = kExitGone;
+    return Gone(o, (*before)->type == REDIS_REPLY_ARRAY);
   });
+  return called == kExitFailed ? status : called;
 }
 
 struct TailOptions : CallOptions {
@@ -99,12 +142,17 @@ void AddWatch(CLI::App* app, Action* action) {
       "Examples:\n"
       "  vestq waitfor 4711 && echo done\n"
       "  vestq waitfor 4711 --at-most 30s --json | jq -r .result\n"
-      "A job that is done is shown with its result if it is kept (enqueue --keep), else its state "
-      "is\n"
-      "gone, as that of one that was cancelled, expired or never there.\n"
-      "\nExit status: 0 it is done or gone; 1 it is dead, has not ended in time, or the server "
-      "cannot be\n"
-      "reached, stderr says which; 2 usage.");
+      "A job that is done is shown with its result (COMPLETE receipt RESULT, vestq work --result) "
+      "if it "
+      "is kept:\n"
+      "enqueue --keep 1h, queue set keep=1h. Of one that is not kept, as of one that was "
+      "cancelled, "
+      "expired,\n"
+      "purged or never there, only that it is gone can be told.\n"
+      "\nExit status: 0 it is done; 4 it is gone; 5 it is dead; 6 it has not ended in time; 1 the "
+      "server "
+      "cannot\n"
+      "be reached, refused or is closing; 2 usage. stderr says which.");
   waitfor->add_option("ID", wait->id, "The job's id, as `vestq enqueue` printed it")->required();
   waitfor->add_option("--at-most", wait->at_most, "How long: 30s, 10m; 0: for ever")
       ->capture_default_str();

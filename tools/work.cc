@@ -13,6 +13,8 @@
 #include "engine/base/limits.h"
 #include "lease/duration_text.h"
 #include "tools/address.h"
+#include "tools/call.h"
+#include "tools/client.h"
 #include "tools/commands.h"
 #include "tools/exit_status.h"
 #include "tools/worker.h"
@@ -25,8 +27,14 @@ constexpr uint32_t kConcurrencyMax = 1000;
 
 struct Options {
   WorkerOptions worker;
-  std::string server = kDefaultServer;
+  std::string server;
+  std::string space;
+  const CLI::Option* space_option = nullptr;
+  std::string give_up;
 };
+
+// With --drain, unless --give-up says something else: somebody waits for its end.
+constexpr Duration kDrainGiveUp = Seconds(60);
 
 int Usage(const std::string& text) {
   fmt::print(stderr, "vestq work: {}\n", text);
@@ -53,6 +61,26 @@ std::string DefaultName() {
   return std::string(host).substr(0, 150) + ":" + std::to_string(::getpid());
 }
 
+// What a drained worker has left: a paused queue looks empty to it.
+void TellPaused(Client* client, const std::vector<std::string>& queues) {
+  for (const std::string& queue : queues) {
+    const Result<ReplyPtr> reply = client->Call({"QUEUE", "INFO", queue});
+    if (!reply.ok()) {
+      if (reply.error().text().starts_with("NOTFOUND"))
+        fmt::print(stderr, "vestq work: there is no queue \"{}\"\n", queue);
+      continue;
+    }
+    const redisReply* const paused = FindInMap(**reply, "paused");
+    const redisReply* const ready = FindInMap(**reply, "ready");
+    if (paused == nullptr || ready == nullptr || paused->integer == 0) continue;
+    fmt::print(
+        stderr,
+        "vestq work: the queue \"{}\" is paused and gives no jobs out: {} ready ones are left "
+        "(vestq queue resume {})\n",
+        queue, ready->integer, queue);
+  }
+}
+
 int Work(Options* options, const std::vector<std::string>& command) {
   WorkerOptions& worker = options->worker;
   if (command.empty())
@@ -72,9 +100,20 @@ int Work(Options* options, const std::vector<std::string>& command) {
                    DurationToText(limits::kLeaseMax));
     }
   }
+  const Result<Duration> give_up = options->give_up.empty()
+                                       ? (worker.drain ? kDrainGiveUp : Duration(0))
+                                       : ParseDuration(options->give_up, "--give-up");
+  if (!give_up.ok()) return Usage(give_up.error().text());
+  worker.give_up_ms = give_up->ms();
+  if (options->space_option->count() > 0) worker.space = options->space;
   const Result<Address> address = ParseAddress(options->server);
   if (!address.ok()) return Usage("--server: " + address.error().text());
   worker.server = *address;
+  // A server that has never been there is a wrong address more often than one that will come.
+  if (const Result<Client> client = Client::Connect(*address); !client.ok()) {
+    fmt::print(stderr, "vestq work: {}\n", client.error().text());
+    return kExitFailed;
+  }
   worker.command = command;
   if (worker.name.empty()) worker.name = DefaultName();
 
@@ -82,22 +121,41 @@ int Work(Options* options, const std::vector<std::string>& command) {
   sigemptyset(&set);
   for (const int signal : {SIGTERM, SIGINT, SIGCHLD}) sigaddset(&set, signal);
   sigprocmask(SIG_BLOCK, &set, nullptr);
-  return Worker(worker).Run();
+  const int status = Worker(worker).Run();
+  if (status != kExitOk || !worker.drain) return status;
+  if (Result<Client> client = Client::Connect(*address); client.ok())
+    TellPaused(&*client, worker.queues);
+  return status;
 }
 
 constexpr char kHelp[] =
     "The command gets the payload on stdin and the job in its environment: VESTQ_ID, VESTQ_QUEUE, "
     "VESTQ_SPACE,\n"
     "VESTQ_ATTEMPT (1 at the first delivery), VESTQ_ATTEMPTS (0: no limit), VESTQ_PRIORITY, "
-    "VESTQ_RECEIPT;\n"
-    "where the job has one VESTQ_TYPE and VESTQ_CHECKPOINT (unless it contains a zero byte).\n"
+    "VESTQ_RECEIPT,\n"
+    "VESTQ_SERVER; where the job has one VESTQ_TYPE, VESTQ_CHECKPOINT, and VESTQ_HEADER_NAME for "
+    "each "
+    "header\n"
+    "(trace-id: VESTQ_HEADER_TRACE_ID). Values with a zero byte are left out.\n"
     "\n"
     "  exit status 0     the job is completed, once what the command printed is written\n"
+    "  --result          what it printed on stdout, byte for byte and at most 1 MiB, is the job's "
+    "RESULT "
+    "instead: waitfor\n"
+    "                    and job show it if the job is kept (enqueue --keep, queue set keep=)\n"
     "  anything else     the job fails, the end of stderr (4 KiB) is its reason; it runs again "
     "after its back-off\n"
     "  while it runs     the lease is renewed each third of its length, also after the daemon was "
     "away\n"
-    "  lease lost        the command's process group is killed: someone else may have the job\n"
+    "  vestq checkpoint  run by the command: saves how far it is, for the next delivery\n"
+    "  lease lost        (cancelled, revoked, expired) the command's process group is killed: "
+    "someone "
+    "else may have the\n"
+    "                    job. It is noticed at the next renewal, 10 s with a lease of 30 s; "
+    "--lease 3s: "
+    "within 1 s\n"
+    "  server away       it is tried again, for ever or --give-up; one that was never there: exit "
+    "1\n"
     "  SIGTERM, SIGINT   leases no more, finishes the running jobs, exits 0; a second one kills "
     "the commands and gives\n"
     "                    their jobs back, attempts not used\n"
@@ -109,9 +167,12 @@ constexpr char kHelp[] =
     "  vestq work mail -- ./send-mail\n"
     "  vestq work urgent mail --concurrency 8 --lease 2m -- sh -c 'convert - "
     "\"out/$VESTQ_ID.png\"'\n"
+    "  vestq work sums --result -- ./sum          then: vestq waitfor 4711 --json | jq -r .result\n"
     "\n"
-    "Exit status: 0 told to stop; 1 the server refused a LEASE, or jobs were left unanswered; 2 "
-    "usage.";
+    "Exit status: 0 told to stop, or drained; 1 the server was not there or stayed away, it "
+    "refused a "
+    "LEASE, or jobs\n"
+    "were left unanswered; 2 usage.";
 
 }  // namespace
 
@@ -127,8 +188,16 @@ void AddWork(CLI::App* app, const std::vector<std::string>* command, Action* act
                    "How long a job is ours without a renewal: 100ms to 7d (the job's)");
   work->add_option("--worker", options->worker.name,
                    "Name shown beside the jobs it holds (host:pid)");
-  work->add_option("--server", options->server, "Where the daemon listens")->capture_default_str();
-  work->add_flag("--drain", options->worker.drain, "Exit 0 once nothing is ready and nothing runs");
+  options->space_option =
+      work->add_option("--space", options->space, "Only jobs of this space; \"\" is the empty one");
+  work->add_flag("--result", options->worker.result,
+                 "The command's stdout becomes its job's RESULT and is not printed");
+  work->add_option("--give-up", options->give_up,
+                   "Exit 1 when the server has been away this long and nothing runs; 0: never (1m "
+                   "with --drain, else 0)");
+  AddServerOption(work, &options->server);
+  work->add_flag("--drain", options->worker.drain,
+                 "Exit 0 once nothing is ready and nothing runs; says which queues are paused");
   work->add_flag("--verbose", options->worker.verbose,
                  "Log the start and the end of each job on stderr");
   work->callback([options, command, action] {

@@ -13,6 +13,7 @@
 #include "engine/base/limits.h"
 #include "tools/client.h"
 #include "tools/exit_status.h"
+#include "tools/job_environment.h"
 
 namespace vestq {
 namespace {
@@ -73,6 +74,12 @@ int Worker::Run() {
   while (true) {
     const int64_t timeout_ms = OnTime(NowMs());
     if (Done(NowMs())) return status_;
+    if (GiveUpIn(NowMs()) == 0) {
+      spdlog::error("no connection to {} for {} ms: giving up; {} jobs are left unanswered",
+                    options_.server.ToString(), options_.give_up_ms,
+                    slots_.size() - FreeSlots() + giving_back_);
+      return kExitFailed;
+    }
     Turn(timeout_ms);
   }
 }
@@ -100,7 +107,17 @@ int64_t Worker::OnTime(int64_t now_ms) {
     next = Sooner(next, std::max<int64_t>(lease_end_by_ms_ - now_ms, 1));
   if (leaving_) next = Sooner(next, std::max<int64_t>(leave_by_ms_ - now_ms, 1));
   if (!leasing_.closed() && !stopping_) next = Sooner(next, leasing_.Tick(now_ms));
-  return Sooner(next, telling_.Tick(now_ms));
+  next = Sooner(next, telling_.Tick(now_ms));
+  return Sooner(next, GiveUpIn(now_ms));
+}
+
+int64_t Worker::GiveUpIn(int64_t now_ms) {
+  if (telling_.up()) away_since_ms_ = -1;
+  if (telling_.up() || options_.give_up_ms == 0) return -1;
+  if (away_since_ms_ < 0) away_since_ms_ = now_ms;
+  const bool runs = std::any_of(slots_.begin(), slots_.end(),
+                                [](const auto& slot) { return slot->child.running(); });
+  return runs ? -1 : std::max<int64_t>(0, away_since_ms_ + options_.give_up_ms - now_ms);
 }
 
 void Worker::Turn(int64_t timeout_ms) {
@@ -150,6 +167,7 @@ void Worker::Lease() {
   std::vector<std::string> command = {"LEASE"};
   command.insert(command.end(), options_.queues.begin(), options_.queues.end());
   command.insert(command.end(), {"COUNT", std::to_string(std::min(free, limits::kLeaseCountMax))});
+  if (options_.space) command.insert(command.end(), {"SPACE", *options_.space});
   if (!options_.drain) command.insert(command.end(), {"BLOCK", kBlock});
   if (!options_.lease.empty()) command.insert(command.end(), {"FOR", options_.lease});
   if (!options_.name.empty()) command.insert(command.end(), {"WORKER", options_.name});
@@ -193,21 +211,9 @@ void Worker::TakeJob(const redisReply& job) {
   slot->id = id;
   slot->receipt = receipt;
   slot->attempt = Field(job, "attempt");
-  std::vector<std::string> environment = {"VESTQ_ID=" + id,
-                                          "VESTQ_QUEUE=" + Field(job, "queue"),
-                                          "VESTQ_SPACE=" + Field(job, "space"),
-                                          "VESTQ_ATTEMPT=" + slot->attempt,
-                                          "VESTQ_ATTEMPTS=" + Field(job, "attempts"),
-                                          "VESTQ_RECEIPT=" + receipt,
-                                          "VESTQ_PRIORITY=" + Field(job, "priority")};
-  for (const auto& [name, field] :
-       {std::pair("VESTQ_TYPE=", "type"), std::pair("VESTQ_CHECKPOINT=", "checkpoint")}) {
-    const std::string value = Field(job, field);
-    // The environment holds no NUL: bytes that have one are not for a shell command.
-    if (!value.empty() && value.find('\0') == std::string::npos)
-      environment.push_back(name + value);
-  }
-  const Error error = slot->child.Start(options_.command, environment, Field(job, "payload"));
+  const Error error =
+      slot->child.Start(options_.command, JobEnvironment(job, options_.server.ToString()),
+                        Field(job, "payload"), options_.result);
   if (!error.ok()) {
     lease_at_ms_ = NowMs() + kFullPauseMs;
     return GiveBack(id, receipt, error.text().c_str());
@@ -275,14 +281,25 @@ void Worker::OnEnded(Slot* slot) {
   slot->state = Slot::State::kEnded;
   slot->out_mark = out_.taken();
   slot->err_mark = err_.taken();
-  if (slot->child.succeeded()) {
+  Judge(slot);
+}
+
+void Worker::Judge(Slot* slot) {
+  const std::string& output = slot->child.output();
+  const bool too_long = output.size() > limits::kResultBytes;
+  if (slot->child.succeeded() && !too_long) {
     slot->verdict = {"COMPLETE", slot->receipt};
-  } else {
-    const std::string reason = slot->child.Reason();
-    spdlog::warn("job {} attempt {}: failed: {}", slot->id, slot->attempt,
-                 slot->child.StatusText());
-    slot->verdict = {"FAIL", slot->receipt, "REASON", reason};
+    if (options_.result) slot->verdict.insert(slot->verdict.end(), {"RESULT", output});
+    return;
   }
+  const std::string what =
+      slot->child.succeeded()
+          ? fmt::format("what it printed is longer than the largest RESULT, {} bytes",
+                        limits::kResultBytes)
+          : slot->child.StatusText();
+  spdlog::warn("job {} attempt {}: failed: {}", slot->id, slot->attempt, what);
+  slot->verdict = {"FAIL", slot->receipt, "REASON",
+                   slot->child.succeeded() ? what : slot->child.Reason()};
 }
 
 void Worker::Tell(Slot* slot, int64_t now_ms) {

@@ -9,7 +9,7 @@
 // group, when a RENEW is
 //   answered LEASELOST.
 // WORK-2: a job is completed only after its command ended with status 0 and what it printed was
-// written. WORK-3: a COMPLETE or FAIL that was sent and not answered (the connection went away) is
+// written, or with `result` as a whole its RESULT. WORK-3: a COMPLETE or FAIL that was sent and not answered (the connection went away) is
 // asked again on the next one,
 //   until it is answered. LEASELOST then means that it had been carried out, or that the lease
 //   ended: which, is not known.
@@ -17,6 +17,7 @@
 
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -34,8 +35,11 @@ struct WorkerOptions {
   std::string name;
   std::string lease;  // FOR of each LEASE; empty: the job's or the queue's
   uint32_t concurrency = 1;
-  bool drain = false;    // leave once there is nothing to lease and nothing runs
-  bool verbose = false;  // a log line for each start and end
+  std::optional<std::string> space;  // only jobs of this one
+  bool result = false;               // what a command prints is its job's RESULT
+  int64_t give_up_ms = 0;            // the server has been away so long: leave; 0: never
+  bool drain = false;                // leave once there is nothing to lease and nothing runs
+  bool verbose = false;              // a log line for each start and end
 };
 
 class Worker {
@@ -83,6 +87,11 @@ class Worker {
   void Stop();
   void LeaveNow();
   bool Done(int64_t now_ms);
+  // What to say of a command that has ended.
+  void Judge(Slot* slot);
+  // Ms until the server has been away for too long; 0 when it has, -1 while that is no question. Commands
+  // that run are waited for: nobody else can tell how they end.
+  int64_t GiveUpIn(int64_t now_ms);
   // Does what is due; returns the ms until something else is, -1 for never.
   int64_t OnTime(int64_t now_ms);
   void Turn(int64_t timeout_ms);
@@ -101,7 +110,8 @@ class Worker {
   bool leaving_ = false;
   int64_t leave_by_ms_ = 0;
   int64_t lease_end_by_ms_ = 0;
-  uint32_t giving_back_ = 0;  // RELEASEs sent, not answered
+  uint32_t giving_back_ = 0;    // RELEASEs sent, not answered
+  int64_t away_since_ms_ = -1;  // -1: there is a connection
   int status_ = 0;
 };
 

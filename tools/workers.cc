@@ -11,6 +11,7 @@
 #include "tools/call.h"
 #include "tools/commands.h"
 #include "tools/exit_status.h"
+#include "tools/json.h"
 
 namespace vestq {
 namespace {

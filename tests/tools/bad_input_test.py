@@ -56,7 +56,11 @@ class WrongOptions(Case):
         for words, text in [
                 ([], "subcommand"),
                 (["dance"], "dance"),
-                (["enqueue"], "QUEUE"),
+                (["enqueue"], "vestq enqueue: QUEUE is required; `vestq enqueue --help` tells more"),
+                (["queue", "set", "q"], "vestq queue set: "),
+                (["peek", "q", "--odd"], "vestq peek: "),
+                (["serve", "--odd"], "vestq serve: "),
+                ([], "vestq: "),
                 (["enqueue", "q"], "PAYLOAD, --stdin, --file or --lines"),
                 (["enqueue", "q", "a", "--stdin"], "PAYLOAD, --stdin, --file or --lines"),
                 (["enqueue", "q", "a", "--server", "nowhere"], "HOST:PORT"),

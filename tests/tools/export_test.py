@@ -188,6 +188,7 @@ class Export(Moving):
                ({**good, "state": "done"}, "state: a job that is done"), ({**good, "state": "waiting"}, "state"),
                ({**good, "state": "running"}, "state: ready, scheduled"), ({**good, "state": "scheduled"}, "vests: "),
                ({**good, "state": "scheduled", "vests": 2 ** 48}, "RANGE AT"),
+               ({**good, "vests": 1_796_075_448}, "vests 1796075448: Unix milliseconds"),
                ({**good, "headers": {"a": "b"}}, "headers: "), ({**good, "headers": [["a"]]}, "headers: "),
                ({**good, "headers": [["a", 1]]}, "headers: "), ({**good, "headers-base64": [["a", "b"]]}, "headers: "),
                ({**good, "headers": [["a", "b"]] * 65}, "HEADER"), ({**good, "payload": "x" * (2 << 20)}, "TOOBIG")]
@@ -203,6 +204,14 @@ class Export(Moving):
         counts, said = self.load([good, {**good, "priority": 2 ** 32}, good], "--window", "0", status=1)
         self.assertIn("line 2: RANGE PRIORITY", said)
         self.assertGreaterEqual(counts["imported"], 1)
+
+
+    def test_a_line_by_hand_with_a_time_and_no_state_is_scheduled(self):
+        self.load([{"queue": "q", "payload": "later", "vests": 4_102_444_800_000},
+                   {"queue": "q", "payload": "now", "vests": 1_500_000_000_000}])
+        jobs = {job["payload"]: job for job in self.export()[0]}
+        self.assertEqual((jobs["later"]["state"], jobs["later"]["vests"]), ("scheduled", 4_102_444_800_000))
+        self.assertEqual(jobs["now"]["state"], "ready")
 
 
 class Interrupted(Moving):

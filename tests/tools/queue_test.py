@@ -19,6 +19,7 @@ class Queue(DaemonCase):
         self.vestq("queue", "set", "q", "lease=2m", "attempts=5", "backoff=fixed:10s", "keep=1h")
         info = self.info()
         self.assertEqual((info["lease"], info["attempts"], info["backoff"], info["keep"]), ("2m", 5, "fixed:10s", "1h"))
+        self.assertIn("order", harness.run("queue", "set", "--help").stdout)
         self.vestq("queue", "set", "q", "lease=default")
         self.assertEqual(self.info()["lease"], "30s")
         self.assertRegex(self.vestq("queue", "info", "q").stdout, r"backoff +fixed:10s")
@@ -28,9 +29,12 @@ class Queue(DaemonCase):
         self.vestq("enqueue", "q", "x")
         self.assertIsNone(self.client.call("LEASE", "q"))
         self.assertEqual(self.info()["paused"], -1)
+        self.assertRegex(self.vestq("stats").stdout, r"(?s)FAILED +EXPIRED  PAUSED\nq .* 0  until resumed\n")
         self.vestq("queue", "pause", "q", "--for", "1h")
         self.assertGreater(self.info()["paused"], 3_500_000)
+        self.assertRegex(self.vestq("stats").stdout, r"  for 3\d{6} ms\n")
         self.vestq("queue", "resume", "q")
+        self.assertNotIn("PAUSED", self.vestq("stats").stdout)
         self.assertEqual(len(self.client.call("LEASE", "q")), 1)
 
     def test_purge_says_how_many_there_were(self):

@@ -25,6 +25,25 @@ class Schedule(DaemonCase):
         self.vestq("schedule", "del", "report")
         self.assertIn("no schedule", self.vestq("schedule", "get", "report", status=1).stderr)
 
+    def test_a_schedule_has_the_options_of_its_jobs(self):
+        with open(self.path("payload"), "wb") as file:
+            file.write(b"\0\xff")
+        self.vestq("schedule", "set", "s", "q", "--file", self.path("payload"), "--every", "1h", "--keep", "7d", "--backoff",
+                   "fixed:5s", "--type", "bill", "--header", "by=cron", "--header", "n=1", "--unique", "k", "--for", "2h",
+                   "--space", "sp", "--attempts", "3", "--lease", "1m", "--expire", "1d")
+        shown = to_map(self.client.call("SCHEDULE", "GET", "s"))
+        self.assertEqual((shown["payload"], shown["keep"], shown["backoff"], shown["type"], shown["unique-for"]),
+                         (b"\0\xff", 7 * 86_400_000, b"fixed:5s", b"bill", 7_200_000))
+        self.assertEqual(shown["headers"], [b"by", b"cron", b"n", b"1"])
+        self.assertEqual((shown["space"], shown["attempts"], shown["lease"]), (b"sp", 3, 60_000))
+        done = harness.run("schedule", "set", "in", "q", "--stdin", "--every", "1h", "--server", self.server.address,
+                           stdin=b"from stdin")
+        self.assertEqual(done.returncode, 0, done.stderr)
+        self.assertEqual(to_map(self.client.call("SCHEDULE", "GET", "in"))["payload"], b"from stdin")
+        self.assertIn("PAYLOAD, --stdin", self.vestq("schedule", "set", "s", "q", "--every", "1h", status=2).stderr)
+        self.assertIn("NAME=VALUE", self.vestq("schedule", "set", "s", "q", "x", "--header", "y", status=2).stderr)
+        self.vestq("schedule", "set", "s", "q", "x", "--delay", "1s", status=2)
+
     def test_next_and_what_is_wrong(self):
         times = [int(line) for line in self.vestq("schedule", "next", "*/15 * * * *", "--count", "3").stdout.split()]
         self.assertEqual([b - a for a, b in zip(times, times[1:])], [900_000] * 2)

@@ -22,6 +22,19 @@ TEST(ParseSize, UnitsArePowersOf1024) {
   EXPECT_EQ(*ParseSize("2G"), uint64_t{2} << 30);
 }
 
+TEST(CheckMoment, SecondsAreNoMilliseconds) {
+  for (const char* text : {"0", "1796075448", "999999999999", "0001"}) {
+    const Error error = CheckMoment("--at", text);
+    EXPECT_EQ(error.code(), ErrorCode::kSyntax) << text;
+    EXPECT_NE(error.text().find("--at " + std::string(text)), std::string::npos);
+  }
+  // Moments, and what the daemon is to judge.
+  for (const char* text : {"1000000000000", "1796075448000", "2030-01-31T08:00:00Z", "", "soon",
+                           "12x", "-5", "99999999999999999999"}) {
+    EXPECT_TRUE(CheckMoment("--at", text).ok()) << text;
+  }
+}
+
 TEST(ParseSize, RefusesWhatIsNotASize) {
   for (const char* text : {"", "-1", "+1", "1.5GiB", "MiB", "1mib", "1 MiB", "1MB", "0x10",
                            "99999999999999999999", "18446744073709551615KiB"}) {

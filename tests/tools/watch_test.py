@@ -25,16 +25,50 @@ class Watch(DaemonCase):
 
     def test_waitfor_of_dead_gone_and_unfinished_jobs(self):
         ident = self.client.call("ENQUEUE", "q", "x").decode()
-        late = self.vestq("waitfor", ident, "--at-most", "20ms", status=1)
+        late = self.vestq("waitfor", ident, "--at-most", "20ms", status=6)
         self.assertIn("has not ended within 20ms", late.stderr)
         self.client.call("FAIL", self.lease(), "DEAD", "REASON", "no")
-        dead = self.vestq("waitfor", ident, status=1)
+        dead = self.vestq("waitfor", ident, status=5)
         self.assertIn("is dead", dead.stderr)
         self.assertIn("no", dead.stdout)
         self.client.call("CANCEL", ident)
-        self.assertIn("gone", self.vestq("waitfor", ident).stdout)
+        gone = self.vestq("waitfor", ident, status=4)
+        self.assertIn("gone", gone.stdout)
+        self.assertIn(f"there is no job {ident}", gone.stderr)
         self.assertIn("job id", self.vestq("waitfor", "x", status=1).stderr)
         self.vestq("waitfor", status=2)
+
+    def waiting(self, *words):
+        """A `waitfor` that waits."""
+        waiter = self.start("waitfor", *words)
+        while b"cmd=waitfor" not in self.client.call("CLIENT", "LIST").lower():
+            self.assertIsNone(waiter.poll())
+        return waiter
+
+    def test_waitfor_a_job_that_ends_unkept(self):
+        ident = self.client.call("ENQUEUE", "q", "x").decode()
+        waiter = self.waiting(ident)
+        self.client.call("COMPLETE", self.lease())
+        self.assertEqual(waiter.wait(harness.DEADLINE), 4)
+        self.assertIn(b"is gone: done, cancelled, expired or purged", waiter.stderr.read())
+
+    def test_waitfor_when_the_server_closes_or_somebody_ends_the_wait(self):
+        ident = self.client.call("ENQUEUE", "q", "x").decode()
+        waiter = self.waiting(ident)
+        entry = [line for line in self.client.call("CLIENT", "LIST").decode().splitlines() if "waitfor" in line.lower()][0]
+        self.client.call("CLIENT", "UNBLOCK", entry.split()[0].split("=")[1])
+        self.assertEqual(waiter.wait(harness.DEADLINE), 1)
+        self.assertIn(b"CLIENT UNBLOCK", waiter.stderr.read())
+        for words in ([], ["--at-most", "5m"]):
+            self.waiting_at_the_end(ident, words)
+            self.server.start()
+            self.client = self.server.client()
+
+    def waiting_at_the_end(self, ident, words):
+        waiter = self.waiting(ident, *words)
+        self.server.end()
+        self.assertEqual(waiter.wait(harness.DEADLINE), 1)
+        self.assertRegex(waiter.stderr.read().decode(), f"the server at {self.server.address} is closing; job {ident} had not")
 
     def test_tail_prints_events(self):
         plain, as_json = self.start("tail"), self.start("tail", "q", "--json")

@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
 """`vestq work`: what a command gets, what its end means, renewals, lost leases, signals, and a server that goes away."""
 
+import json
 import os
 import re
 import select
@@ -101,8 +102,88 @@ class Work(Case):
         lines = dict(line.split("=", 1) for line in done.stdout.splitlines())
         receipt = lines.pop("VESTQ_RECEIPT")
         self.assertTrue(receipt.startswith(ident + "."), receipt)
-        self.assertEqual(lines, {"VESTQ_ID": ident, "VESTQ_QUEUE": "q", "VESTQ_SPACE": "tenant", "VESTQ_ATTEMPT": "1",
+        self.assertEqual(lines, {"VESTQ_SERVER": self.server.address, "VESTQ_ID": ident, "VESTQ_QUEUE": "q", "VESTQ_SPACE": "tenant", "VESTQ_ATTEMPT": "1",
                                  "VESTQ_ATTEMPTS": "7", "VESTQ_PRIORITY": "3"})
+
+    def test_type_headers_and_checkpoint_are_in_the_environment(self):
+        self.enqueue("x", "TYPE", "resize", "HEADER", "5", "trace-id", "a b", "n", "1", "N", "2", b"\xff", "odd", "zero", b"\0")
+        done = self.drain("sh", "-c", "env | grep -e ^VESTQ_HEADER_ -e ^VESTQ_TYPE | sort")
+        self.assertEqual(done.stdout.splitlines(), ["VESTQ_HEADER_N=2", "VESTQ_HEADER_TRACE_ID=a b", "VESTQ_HEADER__=odd",
+                                                    "VESTQ_TYPE=resize"])
+
+    def test_stdout_becomes_the_result(self):
+        ident = self.enqueue("x", "KEEP", "1h")
+        done = self.drain("sh", "-c", r"printf 'a\0\377\n'", options=["--result"])
+        self.assertEqual((done.stdout, self.job(ident)["result"]), ("", b"a\0\xff\n"))
+        largest = self.enqueue("x", "KEEP", "1h")
+        self.drain("head", "-c", str(1 << 20), "/dev/zero", options=["--result"])
+        self.assertEqual(self.job(largest)["result"], bytes(1 << 20))
+
+    def test_a_result_that_is_too_long_fails_the_job_and_a_failure_has_none(self):
+        ident = self.enqueue("x", "KEEP", "1h", "BACKOFF", "fixed:1h")
+        self.drain("head", "-c", str(8 << 20), "/dev/zero", options=["--result"])
+        self.assertIn(b"longer than the largest RESULT, 1048576 bytes", self.job(ident)["last-error"])
+        failed = self.enqueue("x", "BACKOFF", "fixed:1h")
+        done = self.drain("sh", "-c", "echo half; echo why >&2; exit 1", options=["--result"])
+        self.assertEqual((done.stdout, self.job(failed)["last-error"]), ("", b"why (exit status 1)"))
+
+    def test_only_jobs_of_one_space(self):
+        mine, other = self.enqueue("x", "SPACE", "mine"), self.enqueue("x", "SPACE", "other")
+        none = self.enqueue("x")
+        self.drain("true", options=["--space", "mine"])
+        self.assertEqual((self.job(mine), self.job(other)["state"], self.job(none)["state"]), (None, b"ready", b"ready"))
+        self.drain("true", options=["--space", ""])
+        self.assertEqual((self.job(none), self.job(other)["state"]), (None, b"ready"))
+
+    def test_a_command_saves_a_checkpoint_and_the_next_delivery_finds_it(self):
+        ident = self.enqueue("x", "BACKOFF", "fixed:0")
+        done = self.drain("sh", "-c", f'echo "at $VESTQ_CHECKPOINT"; [ -n "$VESTQ_CHECKPOINT" ] || '
+                          f'{{ {harness.PROGRAM} checkpoint "page 17"; exit 1; }}')
+        self.assertEqual(done.stdout.splitlines(), ["at ", "at page 17"])
+        self.assertIsNone(self.job(ident))
+
+    def test_checkpoint_by_hand(self):
+        self.enqueue("x")
+        receipt = to_map(self.client.call("LEASE", "q")[0])["receipt"].decode()
+        words = ["checkpoint", "--receipt", receipt, "--server", self.server.address]
+        done = harness.run(*words, "--stdin", "--json", "--for", "2m", stdin=b"\0\xff")
+        self.assertGreater(json.loads(done.stdout)["lease-left"], 60_000, done.stderr)
+        self.assertEqual(self.job(receipt.split(".")[0])["checkpoint"], b"\0\xff")
+        self.assertEqual(harness.run(*words, "").returncode, 0)
+        self.assertNotIn("checkpoint", self.job(receipt.split(".")[0]))
+        self.assertEqual(harness.run(*words).returncode, 2)
+        self.assertIn("65536", harness.run(*words, "--stdin", stdin=b"x" * 70_000).stderr)
+        self.client.call("COMPLETE", receipt)
+        late = harness.run(*words, "x")
+        self.assertEqual(late.returncode, 1)
+        self.assertIn("LEASELOST", late.stderr)
+        self.assertIn("--receipt", harness.run("checkpoint", "x", env={}).stderr)
+
+    def test_the_server_of_the_environment_stands_in_for_the_option(self):
+        ident = harness.run("enqueue", "q", "x", env={"VESTQ_SERVER": self.server.address}).stdout.strip()
+        self.assertEqual(self.job(ident)["state"], b"ready")
+
+    def test_a_server_that_was_never_there_is_an_error(self):
+        self.server.end()
+        for options in ([], ["--drain"]):
+            done = harness.run("work", "q", *options, "--server", self.server.address, "--", "true")
+            self.assertEqual(done.returncode, 1)
+            self.assertRegex(done.stderr, f"^vestq work: cannot reach {self.server.address}: ")
+
+    def test_a_server_that_stays_away_is_given_up(self):
+        worker = self.worker("cat", options=["--give-up", "300ms"])
+        self.enqueue("shows that it works\n")
+        self.assertEqual(read_line(worker.stdout), "shows that it works")
+        self.server.end(signal.SIGKILL)
+        self.assertEqual(worker.wait(harness.DEADLINE), 1)
+        self.assertIn(b"for 300 ms: giving up", worker.stderr.read())
+
+    def test_drain_says_what_a_paused_queue_has_left(self):
+        ident = self.enqueue("x")
+        self.client.call("QUEUE", "PAUSE", "q")
+        self.assertRegex(self.drain("true").stderr, '"q" is paused and gives no jobs out: 1 ready ones are left')
+        self.assertEqual(self.job(ident)["state"], b"ready")
+        self.assertIn('no queue "mial"', self.drain("true", queue="mial").stderr)
 
     def test_a_failing_command_fails_the_job_with_the_tail_of_stderr(self):
         ident = self.enqueue("x", "BACKOFF", "fixed:1h")

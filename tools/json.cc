@@ -1,0 +1,74 @@
+#include "tools/json.h"
+
+#include <spdlog/fmt/fmt.h>
+
+#include <cstdint>
+#include <string>
+#include <utility>
+
+#include "keycodec/tuple.h"
+#include "tools/client.h"
+#include "tools/encoding.h"
+
+namespace vestq {
+namespace {
+
+using nlohmann::ordered_json;
+
+// Whether JSON shows the bytes as they are, in fewer characters than base64 has.
+bool ShownAsText(std::string_view bytes) {
+  size_t escapes = 0;
+  for (const char c : bytes)
+    if (static_cast<uint8_t>(c) < 0x20) escapes += c == '\n' || c == '\t' || c == '\r' ? 1 : 5;
+  return escapes <= bytes.size() / 3 && keycodec::IsUtf8(bytes);
+}
+
+void Put(const std::string& name, const std::string& bytes, ordered_json* out) {
+  if (ShownAsText(bytes)) {
+    (*out)[name] = bytes;
+  } else {
+    (*out)[name + std::string(kBase64Suffix)] = ToBase64(bytes);
+  }
+}
+
+void PutHeaders(const redisReply& headers, ordered_json* out) {
+  bool text = true;
+  for (size_t i = 0; i < headers.elements; ++i)
+    text = text && keycodec::IsUtf8(ReplyText(*headers.element[i]));
+  ordered_json pairs = ordered_json::array();
+  for (size_t i = 0; i + 1 < headers.elements; i += 2) {
+    const std::string name = ReplyText(*headers.element[i]);
+    const std::string value = ReplyText(*headers.element[i + 1]);
+    pairs.push_back(text ? ordered_json::array({name, value})
+                         : ordered_json::array({ToBase64(name), ToBase64(value)}));
+  }
+  (*out)[text ? "headers" : "headers-base64"] = std::move(pairs);
+}
+
+}  // namespace
+
+ordered_json JsonOfMap(const redisReply& map) {
+  ordered_json out = ordered_json::object();
+  for (size_t i = 0; i + 1 < map.elements; i += 2) {
+    const std::string name = ReplyText(*map.element[i]);
+    const redisReply& value = *map.element[i + 1];
+    if (value.type == REDIS_REPLY_INTEGER) {
+      out[name] = value.integer;
+    } else if (value.type == REDIS_REPLY_NIL) {
+      out[name] = nullptr;
+    } else if (value.type == REDIS_REPLY_ARRAY && name == "headers") {
+      PutHeaders(value, &out);
+    } else if (value.type == REDIS_REPLY_ARRAY) {
+      out[name] = JsonOfMap(value);
+    } else {
+      Put(name, ReplyText(value), &out);
+    }
+  }
+  return out;
+}
+
+void PrintJson(const ordered_json& json) {
+  fmt::print("{}\n", json.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace));
+}
+
+}  // namespace vestq

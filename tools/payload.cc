@@ -1,0 +1,53 @@
+#include "tools/payload.h"
+
+#include <CLI/CLI.hpp>
+#include <cerrno>
+#include <cstdio>
+#include <cstring>
+#include <memory>
+
+namespace vestq {
+namespace {
+
+struct CloseFile {
+  void operator()(FILE* file) const {
+    if (file != stdin) std::fclose(file);
+  }
+};
+
+}  // namespace
+
+int PayloadOptions::sources() const {
+  return int{text_option != nullptr && text_option->count() > 0} + int{from_stdin} +
+         int{!file.empty()};
+}
+
+void AddPayloadOptions(CLI::App* command, PayloadOptions* options, const char* argument,
+                       const std::string& what) {
+  options->text_option = command->add_option("PAYLOAD", options->text, argument);
+  command->add_flag("--stdin", options->from_stdin, what + " is all of stdin, any bytes");
+  command->add_option("--file", options->file, what + " is the content of this file");
+}
+
+Result<std::string> ReadPayload(const PayloadOptions& options, size_t at_most) {
+  if (!options.from_stdin && options.file.empty()) return options.text;
+  const std::unique_ptr<FILE, CloseFile> file(
+      options.from_stdin ? stdin : std::fopen(options.file.c_str(), "rbe"));
+  const std::string name = options.from_stdin ? "stdin" : options.file;
+  if (file == nullptr)
+    return Error(ErrorCode::kIo, "cannot open " + name + ": " + std::strerror(errno));
+  std::string content;
+  char buffer[65536];
+  while (const size_t n = std::fread(buffer, 1, sizeof buffer, file.get())) {
+    content.append(buffer, n);
+    if (content.size() > at_most) {
+      return Error(ErrorCode::kTooBig,
+                   name + " is longer than the limit, " + std::to_string(at_most) + " bytes");
+    }
+  }
+  if (std::ferror(file.get()) != 0)
+    return Error(ErrorCode::kIo, "cannot read " + name + ": " + std::strerror(errno));
+  return content;
+}
+
+}  // namespace vestq
