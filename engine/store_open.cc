@@ -160,8 +160,13 @@ Result<WalVerdict> Examine(const DataDirectory& directory, const StoreOptions& o
   // Lower ones are obsolete and only wait for their removal.
   std::erase_if(*logs, [&](uint64_t log) { return log < manifest->first_live_log; });
   Result<WalVerdict> verdict = CheckLogs(directory.fs(), directory.path(), *logs, bounds);
-  if (!verdict.ok() || verdict->kind == WalVerdict::Kind::kWhole) return verdict;
-  if (verdict->kind == WalVerdict::Kind::kLoss && !options.accept_data_loss) {
+  if (!verdict.ok()) return verdict;
+  const bool refused = verdict->kind == WalVerdict::Kind::kLoss && !options.accept_data_loss;
+  // The mark of a clean shutdown names each log's size, so that stays as it is.
+  if (!refused && !options.read_only && !bounds.clean)
+    VESTQ_RETURN_IF_ERROR(CutPadding(directory.fs(), directory.path(), *verdict));
+  if (verdict->kind == WalVerdict::Kind::kWhole) return verdict;
+  if (refused) {
     return Refusal(directory.path(), Where(*verdict) + "; changes up to number " +
                                          std::to_string(verdict->vouched.value()) +
                                          " were synced, the logs are good up to " +

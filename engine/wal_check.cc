@@ -18,6 +18,7 @@ namespace {
 constexpr unsigned char kCompressionZstd = 7;  // include/rocksdb/compression_type.h
 constexpr std::string_view kZstdMagic = "\x28\xb5\x2f\xfd";
 constexpr size_t kInflateBytes = 32768;
+constexpr uint64_t kHeaderBytes = 7;  // of a record in a log that is not recycled; ours are not
 
 // A log's zstd stream. Each record is a frame of its own, possibly over several fragments.
 class Inflater {
@@ -67,7 +68,7 @@ class Checker {
   Error Fragment(const WalFragment& fragment);
   Error SetCompression(const WalFragment& fragment);
   bool Inflate(const WalFragment& fragment, bool begins);
-  void Record();
+  void Record(uint64_t end);
   void Follow(uint64_t offset, const WalRecordHead& head);
   void Break(uint64_t offset, std::string what);
   void Vouch(Sequence sequence) { verdict_.vouched = std::max(verdict_.vouched, sequence); }
@@ -80,6 +81,7 @@ class Checker {
   Sequence behind_;    // first key of the first readable record behind the break; 0: none
   Sequence expected_;  // of the next key; 0: no key seen yet
   uint64_t log_ = 0;
+  uint64_t good_end_ = 0;  // in this log: behind the last fragment that ended a good record
   bool first_in_log_ = true;
   bool bad_beginning_ = false;
   uint64_t unread_ = 0;  // first log of zeros before any record; 0: none
@@ -90,6 +92,7 @@ class Checker {
 
 Error Checker::Walk(uint64_t log) {
   log_ = log;
+  good_end_ = 0;
   first_in_log_ = true;
   bad_beginning_ = false;
   inflater_.reset();
@@ -119,6 +122,8 @@ Error Checker::Walk(uint64_t log) {
     Break(assembly_.offset, "record cut short");
     assembly_.open = false;
   }
+  if (!broken_ && good_end_ > 0 && size > good_end_ && size - good_end_ < kHeaderBytes)
+    verdict_.padded.emplace_back(log, good_end_);
   // Nothing but zeros. Harmless, unless the logs were to begin here (see Follow).
   if (first_in_log_ && size > 0 && expected_.value() == 0 && unread_ == 0) unread_ = log;
   return Error::Ok();
@@ -127,8 +132,10 @@ Error Checker::Walk(uint64_t log) {
 Error Checker::Fragment(const WalFragment& fragment) {
   using Part = WalFragment::Part;
   switch (fragment.part) {
-    case Part::kTimestamps: return Error::Ok();  // we write none; harmless
-    case Part::kCompression: return SetCompression(fragment);
+    case Part::kTimestamps:
+      good_end_ = fragment.end;
+      return Error::Ok();  // we write none; harmless
+    case Part::kCompression: good_end_ = fragment.end; return SetCompression(fragment);
     case Part::kFull:
     case Part::kFirst: {
       first_in_log_ = false;
@@ -140,7 +147,7 @@ Error Checker::Fragment(const WalFragment& fragment) {
       // What a record vouches for holds even if the rest of it is lost.
       if (const auto head = ParseRecordHead(assembly_.bytes); head && head->vouched)
         Vouch(*head->vouched);
-      if (fragment.part == Part::kFull) Record();
+      if (fragment.part == Part::kFull) Record(fragment.end);
       return Error::Ok();
     }
     case Part::kMiddle:
@@ -150,7 +157,7 @@ Error Checker::Fragment(const WalFragment& fragment) {
         return Error::Ok();
       }
       if (!Inflate(fragment, false)) return Error::Ok();
-      if (fragment.part == Part::kLast) Record();
+      if (fragment.part == Part::kLast) Record(fragment.end);
       return Error::Ok();
     }
   }
@@ -190,7 +197,7 @@ bool Checker::Inflate(const WalFragment& fragment, bool begins) {
   return false;
 }
 
-void Checker::Record() {
+void Checker::Record(uint64_t end) {
   assembly_.open = false;
   const auto head = ParseRecordHead(assembly_.bytes);
   if (!head) {
@@ -198,6 +205,7 @@ void Checker::Record() {
     return;
   }
   Follow(assembly_.offset, *head);
+  good_end_ = end;
 }
 
 // Sequence contiguity, across files. A record of count 0 holds no key and needs no number of its
@@ -209,7 +217,7 @@ void Checker::Follow(uint64_t offset, const WalRecordHead& head) {
   }
   if (head.count > 0 && expected_.value() == 0 && unread_ != 0) {
     broken_ = true;
-    verdict_.first_break = WalBreak{unread_, 0, "zeros where the logs should begin"};
+    verdict_.first_break = WalBreak{unread_, 0, 0, "zeros where the logs should begin"};
     behind_ = head.first;
     return;
   }
@@ -239,7 +247,7 @@ void Checker::Follow(uint64_t offset, const WalRecordHead& head) {
 void Checker::Break(uint64_t offset, std::string what) {
   if (broken_) return;
   broken_ = true;
-  verdict_.first_break = WalBreak{log_, offset, std::move(what)};
+  verdict_.first_break = WalBreak{log_, offset, std::min(good_end_, offset), std::move(what)};
 }
 
 WalVerdict Checker::Finish(std::vector<uint64_t> logs) {

@@ -14,6 +14,7 @@
 
 #include <cstdint>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "engine/base/ids.h"
@@ -28,8 +29,9 @@ namespace vestq {
 // Where the readable part of the logs ends.
 struct WalBreak {
   uint64_t log_number = 0;
-  uint64_t offset = 0;  // of the first byte that is not part of a good record
-  std::string what;     // "checksum mismatch", "record cut short", "sequence gap 812 -> 900" ...
+  uint64_t offset = 0;    // of the first byte that is not part of a good record
+  uint64_t good_end = 0;  // of the last good record before it: in between lies padding, if anything
+  std::string what;       // "checksum mismatch", "record cut short", "sequence gap 812 -> 900" ...
 };
 
 struct WalVerdict {
@@ -45,6 +47,11 @@ struct WalVerdict {
   uint64_t bytes_beyond = 0;   // bytes after the break, over all logs
   uint64_t records = 0;        // good ones before the break
   std::vector<uint64_t> logs;  // live logs, ascending
+  // Logs before the break that end with padding that no record follows, and where their last record ends. A record
+  // that does not fit a block's last bytes fills them with zeros and begins in the next; a power cut can take the
+  // record and leave the zeros. Nothing is missing, but RocksDB says "truncated header" of such a log whenever it reads
+  // it.
+  std::vector<std::pair<uint64_t, uint64_t>> padded;
 };
 
 // What is known beside the logs themselves.
@@ -66,8 +73,12 @@ struct WalBounds {
                                            const std::vector<uint64_t>& logs,
                                            const WalBounds& bounds);
 
+// Cuts the padding off (WalVerdict::padded), so that a later opening is silent of it. Synced before it returns; stopped
+// at any point it leaves logs that read the same. Nothing is copied aside: these are zeros. Errors: kIo.
+Error CutPadding(rocksdb::FileSystem* fs, const std::string& directory, const WalVerdict& verdict);
+
 // Copies what lies beyond the break into `directory`/torn-<number>-<offset>, then removes the later
-// logs and cuts the log of the break there (by a rename of its good part). Everything is synced
+// logs and cuts the log of the break behind its last good record (by a rename of its good part). Everything is synced
 // before it returns; stopped at any point, it leaves logs that the next check finds torn at the
 // same place, or whole. Errors: kIo.
 Error CutTornTail(rocksdb::FileSystem* fs, const std::string& directory, const WalVerdict& verdict);

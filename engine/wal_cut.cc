@@ -34,7 +34,24 @@ Result<bool> CopyAside(rocksdb::FileSystem* fs, const std::string& directory, ui
   return true;
 }
 
+// The log's first `size` bytes take its place.
+Error CutLog(rocksdb::FileSystem* fs, const std::string& directory, uint64_t log, uint64_t size) {
+  const std::string path = WalPath(directory, log);
+  const std::string good = path + ".cut";
+  VESTQ_RETURN_IF_ERROR(CopyRange(fs, path, 0, size, good));
+  if (!fs->RenameFile(good, path, rocksdb::IOOptions(), nullptr).ok()) {
+    return Error(ErrorCode::kIo, "cannot rename " + good);
+  }
+  return SyncDirectory(fs, directory);
+}
+
 }  // namespace
+
+Error CutPadding(rocksdb::FileSystem* fs, const std::string& directory, const WalVerdict& verdict) {
+  for (const auto& [log, size] : verdict.padded)
+    VESTQ_RETURN_IF_ERROR(CutLog(fs, directory, log, size));
+  return Error::Ok();
+}
 
 Error CutTornTail(rocksdb::FileSystem* fs, const std::string& directory,
                   const WalVerdict& verdict) {
@@ -59,13 +76,7 @@ Error CutTornTail(rocksdb::FileSystem* fs, const std::string& directory,
     VESTQ_RETURN_IF_ERROR(SyncDirectory(fs, directory));
   }
   if (!broken_log_exists) return Error::Ok();
-  const std::string path = WalPath(directory, at.log_number);
-  const std::string good = path + ".cut";
-  VESTQ_RETURN_IF_ERROR(CopyRange(fs, path, 0, at.offset, good));
-  if (!fs->RenameFile(good, path, rocksdb::IOOptions(), nullptr).ok()) {
-    return Error(ErrorCode::kIo, "cannot rename " + good);
-  }
-  return SyncDirectory(fs, directory);
+  return CutLog(fs, directory, at.log_number, at.good_end);
 }
 
 }  // namespace vestq

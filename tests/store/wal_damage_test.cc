@@ -10,6 +10,7 @@ namespace vestq {
 namespace {
 
 constexpr uint64_t kPage = 4096;
+constexpr uint64_t kBlock = 32768;  // of RocksDB's log
 
 class WalDamage : public ::testing::TestWithParam<bool> {
  protected:
@@ -127,6 +128,53 @@ TEST_P(WalDamage, AfterAnHonestCutTheStoreGoesOnThroughFurtherCuts) {
       EXPECT_GE(world.PrefixIn(*store), world.durable_groups());
     }
     std::filesystem::remove_all(trial.path);
+  }
+}
+
+// Groups until the log's last block has fewer bytes left than a record's header, so that the next one begins with
+// padding. The log's size before it.
+uint64_t FillUpToAHeader(WalWorld* world, uint64_t left) {
+  const auto size = [&] { return world->LogSizes().rbegin()->second; };
+  uint64_t before = size();
+  world->WriteGroup(1, 2000);
+  const uint64_t overhead = size() - before - 2000;
+  for (;;) {
+    before = size();
+    const uint64_t room = kBlock - before % kBlock;
+    if (room == left) return before;
+    if (room < 4000 + overhead) {
+      world->WriteGroup(1, 4000);  // on to the next block
+    } else {
+      world->WriteGroup(1, std::min<uint64_t>(room - overhead - left, 12'000));
+    }
+  }
+}
+
+// What a record does not fit in is filled with zeros before it. A power cut that takes the record and leaves
+// zeros must not make RocksDB complain of the log at every later start.
+TEST(WalPadding, OfARecordThatIsGoneIsCutOff) {
+  WalWorld::Shape shape;
+  shape.durable_groups = 20;
+  shape.unsynced_groups = 0;
+  for (const uint64_t left : {6, 3}) {
+    WalWorld world(shape);
+    const uint64_t padding = FillUpToAHeader(&world, left);
+    ASSERT_TRUE(world.queue()->SyncOnce());
+    const int durable = world.groups();
+    world.WriteGroup(2, 40);
+    const uint64_t end = std::filesystem::file_size(LastLog(world.Crash()));
+    for (uint64_t size = padding; size < end; ++size) {
+      StoreOptions trial = world.Crash();
+      const std::string log = LastLog(trial);
+      std::filesystem::resize_file(log, size);
+      EXPECT_EQ(OpenAndCount(world, trial, durable, "cut at " + std::to_string(size)), durable);
+      EXPECT_EQ(std::filesystem::file_size(log), padding) << size;
+      std::vector<std::string> lines;
+      trial.log = [&lines](std::string_view line) { lines.emplace_back(line); };
+      EXPECT_EQ(OpenAndCount(world, trial, durable, "again"), durable);
+      EXPECT_EQ(lines, std::vector<std::string>()) << size;
+      std::filesystem::remove_all(trial.path);
+    }
   }
 }
 
