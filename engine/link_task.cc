@@ -36,8 +36,12 @@ Error ChildTask::Run(const Store& store) {
   if (!decoded.ok()) return decoded.error();
   waiting = std::move(*decoded);
   if (!gone && edges.size() < waiting->pending) return Error::Ok();
-  job_read = true;
-  return job.Run(store);
+  const uint64_t version = job.life->version;
+  VESTQ_RETURN_IF_ERROR(job.Run(store));
+  // Purged or dropped between the two reads: then the row was living in the one and void in the other.
+  const bool other_life = !job.life || job.life->version != version;
+  if (job.state != JobState::kWaiting && other_life) waiting.reset();
+  return Error::Ok();
 }
 
 Error EdgesTask::Run(const Store& store) {
