@@ -103,6 +103,22 @@ void Batch::Append(const Batch& other) {
   count_ += other.count_;
 }
 
+void Batch::LogDataFirst(std::string_view bytes) {
+  std::string record(1, static_cast<char>(kTagLogData));
+  AppendString(bytes, &record);
+  rep_.insert(kHeaderBytes, record);
+}
+
+void Batch::Take(Batch* other) {
+  if (rep_.size() == kHeaderBytes) {
+    rep_.swap(other->rep_);
+    std::swap(count_, other->count_);
+  } else {
+    Append(*other);
+  }
+  other->Clear();
+}
+
 size_t Batch::Visit(size_t from, const std::function<void(const Record&)>& visit) const {
   size_t at = std::max(from, kHeaderBytes);
   while (at < rep_.size()) {

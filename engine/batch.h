@@ -33,8 +33,14 @@ class Batch {
   // Bytes that go to the log only (no key). At most one a written group is needed; the write queue
   // adds it.
   void LogData(std::string_view bytes);
+  // The same before all records, for a batch that is too large to be copied.
+  void LogDataFirst(std::string_view bytes);
   // Appends all records of `other`.
   void Append(const Batch& other);
+  // The same, and `other` is empty: an empty batch takes its memory instead of a copy.
+  void Take(Batch* other);
+  // Room for so many bytes more.
+  void Reserve(size_t bytes) { rep_.reserve(rep_.size() + bytes); }
 
   // One record: a value that was put lies at [value_at, value_at + value_bytes) of rep(), for as long as
   // the batch only grows.

@@ -19,6 +19,35 @@ struct Core::Impl::GroupRun {
   uint64_t edges = 0;       // to what these wait for
 };
 
+namespace {
+
+// What the jobs of a group put into its batch, about: their payloads, and what stands beside each.
+size_t PayloadBytes(const GroupRequest& group) {
+  size_t bytes = 0;
+  for (const auto& member : group.members) {
+    bytes += limits::kGroupItemBytes;
+    if (member->kind == RequestKind::kEnqueue)
+      bytes += static_cast<const EnqueueRequest&>(*member).payload.size();
+    if (member->kind != RequestKind::kEnqueueMany) continue;
+    for (const std::string& payload : static_cast<const EnqueueManyRequest&>(*member).payloads)
+      bytes += limits::kGroupItemBytes + payload.size();
+  }
+  return bytes;
+}
+
+// They are in the batch now, and nothing of a group that was carried out is undone: a great group is held
+// in memory once.
+void DropPayloads(Request* member) {
+  const auto drop = [](std::string* payload) {
+    if (payload->capacity() > limits::kGroupItemBytes) std::string().swap(*payload);
+  };
+  if (member->kind == RequestKind::kEnqueue) drop(&static_cast<EnqueueRequest*>(member)->payload);
+  if (member->kind != RequestKind::kEnqueueMany) return;
+  for (std::string& payload : static_cast<EnqueueManyRequest*>(member)->payloads) drop(&payload);
+}
+
+}  // namespace
+
 Core::Impl* Core::Impl::Neighbour(CoreId core) {
   return shared_->core_list[core.value()]->impl_.get();
 }
@@ -64,15 +93,18 @@ void Core::Impl::RunGroup(GroupTask* task) {
   }
   if (group->error.ok()) {
     NoteGroupData(task->batch);
+    if (const size_t bytes = PayloadBytes(*group); bytes > limits::kBatchBytes)
+      task->batch.Reserve(bytes);
     Error broken;
     for (size_t i = 0; i < group->members.size() && broken.ok(); ++i)
       broken = RunMember(task, group->members[i].get());
     if (!broken.ok()) {
       // The disk could not give again what it gave a moment ago: half of the group is in memory, and none
       // of it may be written.
-      shared_->writes->FailWith(broken);
+      shared_->writes->FailWith(
+          Error(broken.code(), "a group was broken off half carried out: " + broken.text()));
       group->error = Error(ErrorCode::kNotDurable,
-                           "the group was broken off: " + shared_->writes->failure().text());
+                           "the write's outcome is unknown: " + shared_->writes->failure().text());
     } else {
       SubmitGroup(task);
     }
@@ -175,7 +207,11 @@ Error Core::Impl::RunMember(GroupTask* task, Request* member) {
       }
       return Error::Ok();
     }
-    default: return RunOne(task, member);
+    default: {
+      VESTQ_RETURN_IF_ERROR(RunOne(task, member));
+      DropPayloads(member);
+      return Error::Ok();
+    }
   }
 }
 
@@ -217,7 +253,7 @@ void Core::Impl::NoteGroupData(const Batch& batch) {
 
 // GROUP-1: one batch, with the counters of all owners. Within a turn it is part of the turn's.
 void Core::Impl::SubmitGroup(GroupTask* task) {
-  if (!frozen_) return batch_.Append(task->batch);
+  if (!frozen_) return batch_.Take(&task->batch);
   for (uint16_t i = 0; i < shared_->cores; ++i) {
     if ((task->group->cores >> i & 1) != 0) Neighbour(CoreId(i))->AppendCounters(&task->batch);
   }

@@ -107,10 +107,12 @@ bool WriteQueue::WriteReady() {
       state.group.Clear();
       state.vouch.clear();
       AppendVouch(Sequence(durable_sequence_.load(std::memory_order_acquire)), &state.vouch);
-      state.group.LogData(state.vouch);
+      const bool great = slots_[next % kRing].batch.bytes() >= limits::kBatchBytes;
+      if (!great) state.group.LogData(state.vouch);
       do {
         Slot& slot = slots_[next % kRing];
-        state.group.Append(slot.batch);
+        state.group.Take(&slot.batch);
+        if (great) state.group.LogDataFirst(state.vouch);
         slot.batch.Recycle(kRecycledBytesMax);
         state.taken.store(next, std::memory_order_release);
         state.group_last = next++;

@@ -115,9 +115,9 @@ void Reset(JobRequest* r) {
   Clear(&r->payload);
   Clear(&r->type);
   r->headers.clear();
-  Clear(&r->checkpoint);
+  std::string().swap(r->checkpoint);
   r->own = OwnOptions();
-  Clear(&r->result);
+  std::string().swap(r->result);
   r->finished = WallTime();
   r->kept_for = Duration();
 }
@@ -140,6 +140,10 @@ void RequestPool::Keep(Request* request) {
   typed->executed = false;
   typed->next = nullptr;
   Reset(typed);
+  if (std::string* const text = LongText(typed)) {
+    if (kept_bytes_ + text->capacity() > kKeptBytesAll) std::string().swap(*text);
+    kept_bytes_ += text->capacity();
+  }
   free.push_back(std::move(owner));
 }
 

@@ -1,11 +1,14 @@
 // Requests and the slots that keep the order of a connection's replies, kept for reuse with the
 // capacity of their strings, so that a command costs no allocation in the steady state. One pool a
-// reactor, used on its thread only. Keeps at most kKept of a kind and no string above kKeptBytes.
+// reactor, used on its thread only. Keeps at most kKept of a kind, no string above kKeptBytes, and of
+// what clients may make long (payloads, results, reasons) kKeptBytesAll in all: a group of thousands of
+// jobs would else stay in memory when it is answered.
 #pragma once
 
 #include <concepts>
 #include <cstdint>
 #include <memory>
+#include <string>
 #include <vector>
 
 #include "engine/group_request.h"
@@ -58,6 +61,7 @@ class RequestPool {
  public:
   static constexpr size_t kKept = 4096;
   static constexpr size_t kKeptBytes = 16 << 10;
+  static constexpr size_t kKeptBytesAll = 4 << 20;
 
   RequestPool() = default;
   RequestPool(const RequestPool&) = delete;
@@ -76,6 +80,7 @@ class RequestPool {
       if (free.empty()) return new T();
       T* request = free.back().release();
       free.pop_back();
+      if (std::string* const text = LongText(request)) kept_bytes_ -= text->capacity();
       return request;
     } else {
       return new T();
@@ -89,6 +94,7 @@ class RequestPool {
 
   // Requests taken and not put back.
   size_t taken() const { return taken_; }
+  size_t kept_bytes() const { return kept_bytes_; }
 
  private:
   template <typename T>
@@ -104,8 +110,15 @@ class RequestPool {
   Free<JobRequest>& FreeOf(JobRequest*) { return job_; }
   template <typename T>
   void Keep(Request* request);
+  // The string of a request that a client may make long; those of others hold little.
+  static std::string* LongText(EnqueueRequest* r) { return &r->payload; }
+  static std::string* LongText(PooledComplete* r) { return &r->result; }
+  static std::string* LongText(FailRequest* r) { return &r->reason; }
+  static std::string* LongText(JobRequest* r) { return &r->payload; }
+  static std::string* LongText(Request*) { return nullptr; }
 
   size_t taken_ = 0;
+  size_t kept_bytes_ = 0;  // of the strings of LongText that are kept
   Free<EnqueueRequest> enqueue_;
   Free<LeaseRequest> lease_;
   Free<RenewRequest> renew_;

@@ -182,7 +182,7 @@ bool Session::Dispatch(Args args) {
   record_->commands.store(record_->commands.load(std::memory_order_relaxed) + 1,
                           std::memory_order_relaxed);
   command_ = spec->name;
-  if (multi_ != nullptr && !spec->is(kCommandControl)) ++multi_->commands;
+  if (multi_ != nullptr) ++multi_->commands;
   if (!arity) {
     Fail("ERR", WrongArity(spec->name));
     return true;

@@ -38,7 +38,7 @@ constexpr char kFirstMinutes[] =
     "\n"
     "Exit status: 0 done; 1 failed, a line on stderr says why; 2 the command line is wrong or does "
     "not fit the store,\n"
-    "nothing changed; 3 (serve) the disk failed a write, nothing was acknowledged wrongly.";
+    "nothing changed; 3 (serve) the store failed, nothing was acknowledged wrongly.";
 
 // What an option means when its value is empty is a guess, and an unset variable of a script makes it
 // so: `purge q --state "$STATE"` must not purge everything. Only what may be empty may.

@@ -271,9 +271,10 @@ int Run(const Options& options, EngineOptions engine_options, ServerOptions serv
     StartCloseTimer();
     server->Stop(kAnswerGrace);
     spdlog::critical(
-        "the disk failed a write: {}; nothing was acknowledged that is not safe, and nothing is "
-        "until a "
-        "restart with room and a working disk",
+        "the store has failed: {}; nothing was acknowledged that is not safe, and nothing is until "
+        "a "
+        "restart with "
+        "room and a working disk",
         failure.text());
     std::fflush(nullptr);
     ::_exit(kExitEngine);
@@ -324,9 +325,9 @@ constexpr char kHelp[] =
     "SIGINT stop it within a second.\n"
     "Exit status: 0 stopped; 1 it could not start (address, data directory: a line says why, "
     "nothing is changed);\n"
-    "2 an option is wrong or does not fit the store; 3 the disk failed a write: nothing was "
-    "acknowledged wrongly, start\n"
-    "it again when there is room.";
+    "2 an option is wrong or does not fit the store; 3 the store failed, mostly since the disk "
+    "is full: nothing was\n"
+    "acknowledged wrongly, start it again when there is room.";
 
 // CLI11's own check of a number names its limits as doubles, all 300 digits of them.
 CLI::Validator Between(uint64_t least, uint64_t most) {

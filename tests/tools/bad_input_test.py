@@ -270,7 +270,7 @@ class FullDisk(Case):
             last = str(error)
         self.assertLess(acknowledged, 1000, "the disk did not fill up")
         self.assertEqual(daemon.process.wait(harness.DEADLINE), 3, daemon.log_text())
-        self.assertIn("the disk failed a write", daemon.log_text())
+        self.assertIn("the store has failed: cannot write to the log", daemon.log_text())
         self.assertNotIn("assert", daemon.log_text(), last)
 
         subprocess.run(["mount", "-o", "remount,size=256m", place], check=True)
