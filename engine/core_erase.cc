@@ -192,7 +192,8 @@ void Core::Impl::EraseVoid(EraseTask* task) {
     // Another job may have taken the key since it was read.
     if (!job.unique_row.empty() && !rows_log_.Changed(task->rows_mark, job.unique_row))
       DeleteRow(job.unique_row);
-    EndParent(job.id, job.flags, false, "was purged");
+    EndParent(job.id, job.flags, false,
+              queue != nullptr ? EndedBy(EventKind::kPurged) : kDroppedWithQueue);
     TouchJob(job.id);
   }
 }

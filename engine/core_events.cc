@@ -13,22 +13,19 @@ constexpr size_t kUnpublishedBytes = EventSubscription::kBytes;
 }  // namespace
 
 void Core::Impl::NoteEvent(EventKind kind, const CoreQueue* queue, JobId id, uint32_t attempt,
-                           std::string_view worker, std::string_view reason) {
+                           std::string_view worker, std::string_view reason, uint64_t jobs) {
   if (event_bytes_ > kUnpublishedBytes) {
     ++events_lost_;
     return;
   }
   turn_events_.push_back({kind, queue->record->name, id, shared_->clock->Wall(), attempt,
-                          std::string(worker), std::string(reason)});
+                          std::string(worker), std::string(reason), jobs});
   event_bytes_ += turn_events_.back().bytes();
 }
 
-// A job that was removed, counted as `counter`.
-void Core::Impl::EmitErased(const CoreQueue* queue, JobId id, uint32_t attempt,
-                            keycodec::Counter counter) {
-  if (counter == keycodec::Counter::kCancelled) Emit(EventKind::kCancelled, queue, id, attempt);
-  if (counter == keycodec::Counter::kLapsed) Emit(EventKind::kLapsed, queue, id, attempt);
-  if (counter == keycodec::Counter::kDropped) Emit(EventKind::kDropped, queue, id, attempt);
+void Core::Impl::EmitPurged(QueueRecord* record, uint64_t jobs, std::string_view command) {
+  if (!shared_->events->listening()) return;
+  NoteEvent(EventKind::kPurged, QueueHere(record), JobId(0), 0, {}, command, jobs);
 }
 
 void Core::Impl::EmitMoved(EventKind kind, const LookupTask* task) {

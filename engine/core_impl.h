@@ -60,6 +60,17 @@ class DueTask;
 // The kind of key that stands for a job in that state. REQUIRES: one that has a kind.
 KeyKind KindOf(JobState state);
 
+// What counts a job that ends so. CANCEL and PURGE are counted together.
+inline keycodec::Counter CounterOfEnd(EventKind how) {
+  if (how == EventKind::kCompleted) return keycodec::Counter::kCompleted;
+  if (how == EventKind::kLapsed) return keycodec::Counter::kLapsed;
+  if (how == EventKind::kDropped) return keycodec::Counter::kDropped;
+  return keycodec::Counter::kCancelled;
+}
+
+// Of a parent whose queue was dropped, for those that wait for it.
+inline constexpr std::string_view kDroppedWithQueue = "was dropped with its queue";
+
 // How long after a read that failed it is tried again.
 inline constexpr Duration kReadRetry = Seconds(1);
 
@@ -171,7 +182,7 @@ class Core::Impl {
   void RemovePart(JobsPart* part);
   void RemoveOne(JobsPart* part, const LookupTask* task);
   void RemoveLeasesPart(JobsPart* part, uint32_t place);
-  void EraseLeasedJob(Lease* lease, const LookupTask* read);
+  void EraseLeasedJob(Lease* lease, const LookupTask* read, EventKind how);
   void EraseKept(const LookupTask& task);
 
   // core_erase.cc
@@ -240,7 +251,7 @@ class Core::Impl {
   // for it are told afterwards. `flags`: as its value has them; without kFlagParent nobody waits for it.
   // Called by its owner for every end of an unfinished or dead job.
   void EndParent(JobId id, uint32_t flags, bool done, std::string_view how);
-  static std::string_view EndedBy(keycodec::Counter counter);
+  static std::string_view EndedBy(EventKind how);
   void ReadOldWords(LaneId lane, std::string from);
   void StallWord(JobsPart* part, std::function<void()> again);
   void FailWords();
@@ -372,9 +383,10 @@ class Core::Impl {
       NoteEvent(kind, QueueById(lease.queue), lease.id, lease.attempt, lease.worker, reason);
   }
   void NoteEvent(EventKind kind, const CoreQueue* queue, JobId id, uint32_t attempt,
-                 std::string_view worker, std::string_view reason);
+                 std::string_view worker, std::string_view reason, uint64_t jobs = 0);
   void EmitMoved(EventKind kind, const LookupTask* task);
-  void EmitErased(const CoreQueue* queue, JobId id, uint32_t attempt, keycodec::Counter counter);
+  // One event for all that a PURGE or DROP has made void (`command`).
+  void EmitPurged(QueueRecord* record, uint64_t jobs, std::string_view command);
   void SubmitEvents();
   bool EventsDue() const;
   void PublishEvents();
@@ -397,7 +409,8 @@ class Core::Impl {
   void ToRetry(Lease* lease, uint32_t attempt, uint32_t priority, Duration delay,
                std::string last_error, const LookupTask* read);
   void EraseLeased(Lease* lease, CoreQueue* queue);
-  void EraseJob(Lease* lease, CoreQueue* queue, keycodec::Counter counter);
+  // `how` is the event that says it: kCompleted, kCancelled, kPurged.
+  void EraseJob(Lease* lease, CoreQueue* queue, EventKind how);
   Lease* LiveLease(const Receipt& receipt);
   static Error LeaseLostError(const Receipt& receipt);
 
@@ -407,7 +420,8 @@ class Core::Impl {
   void Refuse(Request* request, const Error& error);
   void Cancel(CancelRequest* request);
   void CancelLeased(CancelRequest* request, Lease* lease, const LookupTask* read);
-  void EraseFound(const LookupTask* task, keycodec::Counter counter);
+  // The same: kCancelled, kPurged, kLapsed, kDropped.
+  void EraseFound(const LookupTask* task, EventKind how);
   void Describe(JobRequest* request);
   void DescribeFound(JobRequest* request, const LookupTask* task);
   void DescribeDone(JobRequest* request, const LookupTask* task);

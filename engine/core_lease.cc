@@ -281,7 +281,7 @@ bool Core::Impl::DropLapsed(LaneZone* zone) {
   found.state = JobState::kReady;
   found.rank = front.rank;
   found.flags = front.flags;
-  EraseFound(&found, keycodec::Counter::kLapsed);
+  EraseFound(&found, EventKind::kLapsed);
   return true;
 }
 

@@ -289,11 +289,11 @@ void Core::Impl::EndParent(JobId id, uint32_t flags, bool done, std::string_view
   Tell(shared_->LaneOf(id), {kind, id, {}, std::move(why)}, [] {});
 }
 
-std::string_view Core::Impl::EndedBy(keycodec::Counter counter) {
-  if (counter == keycodec::Counter::kCancelled) return "was cancelled";
-  if (counter == keycodec::Counter::kLapsed) return "expired";
-  if (counter == keycodec::Counter::kDropped) return "was dropped from the dead letters";
-  return "was removed";
+std::string_view Core::Impl::EndedBy(EventKind how) {
+  if (how == EventKind::kPurged) return "was purged";
+  if (how == EventKind::kLapsed) return "expired";
+  if (how == EventKind::kDropped) return "was dropped from the dead letters";
+  return "was cancelled";
 }
 
 // A job is over: its edges go in slices, and with each the words to the lanes of its children. The next

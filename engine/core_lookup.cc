@@ -57,7 +57,7 @@ void Core::Impl::Cancel(CancelRequest* request) {
     if (!task->error.ok()) return Refuse(request, task->error);
     if (Lease* const found = LeaseOf(request->id)) return CancelLeased(request, found, task);
     if (task->state != JobState::kGone && task->state != JobState::kDone) {
-      EraseFound(task, keycodec::Counter::kCancelled);
+      EraseFound(task, EventKind::kCancelled);
       request->cancelled = true;
     }
     Executed(request);
@@ -65,20 +65,20 @@ void Core::Impl::Cancel(CancelRequest* request) {
 }
 
 // `read` is what a lookup found, needed for a lease with a flag of kEndReads.
-void Core::Impl::EraseLeasedJob(Lease* lease, const LookupTask* read) {
-  Emit(EventKind::kCancelled, *lease);
+void Core::Impl::EraseLeasedJob(Lease* lease, const LookupTask* read, EventKind how) {
+  Emit(how, *lease);
   if (read != nullptr) EndExtras(*lease, *read, false);
-  EraseJob(lease, QueueById(lease->queue), keycodec::Counter::kCancelled);
+  EraseJob(lease, QueueById(lease->queue), how);
 }
 
 void Core::Impl::CancelLeased(CancelRequest* request, Lease* lease, const LookupTask* read) {
-  EraseLeasedJob(lease, read);
+  EraseLeasedJob(lease, read, EventKind::kCancelled);
   request->cancelled = true;
   Executed(request);
 }
 
-// Removes a job that is scheduled, ready, waiting or dead, with all that hangs on it, counted as `counter`.
-void Core::Impl::EraseFound(const LookupTask* task, keycodec::Counter counter) {
+// Removes a job that is scheduled, ready, waiting or dead, with all that hangs on it.
+void Core::Impl::EraseFound(const LookupTask* task, EventKind how) {
   const keycodec::JobHeader& header = task->record->header;
   CoreQueue* const queue = QueueById(header.zone.queue);
   if (task->state == JobState::kDead) {
@@ -102,9 +102,9 @@ void Core::Impl::EraseFound(const LookupTask* task, keycodec::Counter counter) {
   keycodec::AppendJobKey(task->lane, task->id, &key_);
   batch_.SingleDelete(Family::kJob, key_);
   if (task->row) DeleteRow(keycodec::JobRowKey(task->lane, task->id));
-  EndParent(task->id, task->flags, false, EndedBy(counter));
-  Count(queue, counter, 1);
-  EmitErased(queue, task->id, task->attempt, counter);
+  EndParent(task->id, task->flags, false, EndedBy(how));
+  Count(queue, CounterOfEnd(how), 1);
+  Emit(how, queue, task->id, task->attempt);
   Count(queue, keycodec::Counter::kBytes, -static_cast<int64_t>(task->record->payload.size()));
   TouchJob(task->id);
 }

@@ -105,6 +105,13 @@ void Core::Impl::Switched(PurgeRequest* request, QueueRecord* record, QueueId dr
   }
   request->removed = static_cast<uint64_t>(std::max<int64_t>(0, removed));
   request->parts.clear();
+  if (dropped != QueueId(0)) {
+    EmitPurged(record, request->removed, "QUEUE DROP");
+  } else if (request->removed > 0 && request->state != JobState::kDone) {
+    std::string command = "PURGE";
+    if (request->state) command.append(" STATE ").append(JobStateName(*request->state));
+    EmitPurged(record, request->removed, command);
+  }
   ToAllCores(
       record,
       [kinds, dropped](JobsPart* part) {
@@ -308,7 +315,7 @@ void Core::Impl::EraseDropped(Lease* lease) {
   batch_.SingleDelete(Family::kJob, key_);
   if ((lease->flags & keycodec::kFlagJobRow) != 0)
     DeleteRow(keycodec::JobRowKey(lease->lane, lease->id));
-  EndParent(lease->id, lease->flags, false, "was dropped with its queue");
+  EndParent(lease->id, lease->flags, false, kDroppedWithQueue);
   TouchJob(lease->id);
   leases_.Erase(lease);
   shared_->leased.fetch_sub(1, std::memory_order_relaxed);

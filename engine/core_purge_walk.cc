@@ -149,7 +149,7 @@ void Core::Impl::RemoveOne(JobsPart* part, const LookupTask* task) {
   Lease* const lease = LeaseOf(task->id);
   const bool any = part->state == JobState::kGone;
   if (any && lease != nullptr) {
-    EraseLeasedJob(lease, task);
+    EraseLeasedJob(lease, task, EventKind::kPurged);
     ++part->removed;
     return;
   }
@@ -160,7 +160,7 @@ void Core::Impl::RemoveOne(JobsPart* part, const LookupTask* task) {
   } else {
     // Enqueued since: not meant, or it would never end.
     if (!any && task->record->header.enqueued_ms > part->until_ms) return;
-    EraseFound(task, keycodec::Counter::kCancelled);
+    EraseFound(task, EventKind::kPurged);
   }
   ++part->removed;
 }
@@ -184,7 +184,7 @@ void Core::Impl::RemoveLeasesPart(JobsPart* part, uint32_t place) {
     if (part->one_space && lease.space != part->space) return;
     ((lease.flags & kEndReads) == 0 ? plain : part->ids).push_back(lease.id);
   });
-  for (const JobId id : plain) EraseLeasedJob(leases_.FindById(id), nullptr);
+  for (const JobId id : plain) EraseLeasedJob(leases_.FindById(id), nullptr, EventKind::kPurged);
   part->removed += static_cast<int64_t>(plain.size());
   const auto go_on = [this, part, next] {
     if (next == 0 || !part->error.ok()) return Executed(part);
@@ -197,7 +197,7 @@ void Core::Impl::RemoveLeasesPart(JobsPart* part, uint32_t place) {
           if (!task->error.ok()) part->error = task->error;
           Lease* const lease = LeaseOf(task->id);
           if (task->error.ok() && lease != nullptr && !lease->ending) {
-            EraseLeasedJob(lease, task);
+            EraseLeasedJob(lease, task, EventKind::kPurged);
             ++part->removed;
           }
           then(task->error.ok());

@@ -207,7 +207,7 @@ void Core::Impl::DropPart(JobsPart* part) {
           // Not one that was redriven and has died again.
           const bool same =
               task->error.ok() && task->state == JobState::kDead && task->row->key == part->keys[i];
-          if (same) EraseFound(task, keycodec::Counter::kDropped);
+          if (same) EraseFound(task, EventKind::kDropped);
           then(task->error.ok());
         });
       },

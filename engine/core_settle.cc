@@ -117,7 +117,7 @@ void Core::Impl::Complete(CompleteRequest* request) {
   CoreQueue* const queue = QueueById(lease->queue);
   if ((lease->flags & kEndReads) == 0 && QueueKeep(*queue->record) == Duration(0)) {
     Emit(EventKind::kCompleted, *lease);
-    EraseJob(lease, queue, keycodec::Counter::kCompleted);
+    EraseJob(lease, queue, EventKind::kCompleted);
     return Executed(request);
   }
   // The lease is over from here on, for whoever comes between; only its key has not moved yet.
@@ -143,7 +143,7 @@ void Core::Impl::Complete(CompleteRequest* request) {
       ended->flags &= ~uint32_t{keycodec::kFlagJobRow};  // it was put anew
     }
     Emit(EventKind::kCompleted, *ended);
-    EraseJob(ended, queue, keycodec::Counter::kCompleted);
+    EraseJob(ended, queue, EventKind::kCompleted);
     Executed(request);
   });
 }
@@ -154,17 +154,17 @@ void Core::Impl::EndExtras(const Lease& lease, const LookupTask& read, bool done
     FreeUniqueKey(lease.lane, read.record->header, lease.id, done);
 }
 
-// The job is over, counted as `counter`: nothing of it is left.
-void Core::Impl::EraseJob(Lease* lease, CoreQueue* queue, keycodec::Counter counter) {
+// The job is over: nothing of it is left.
+void Core::Impl::EraseJob(Lease* lease, CoreQueue* queue, EventKind how) {
   key_.clear();
   keycodec::AppendJobKey(lease->lane, lease->id, &key_);
   batch_.SingleDelete(Family::kJob, key_);
   if ((lease->flags & keycodec::kFlagJobRow) != 0)
     DeleteRow(keycodec::JobRowKey(lease->lane, lease->id));
-  Count(queue, counter, 1);
+  Count(queue, CounterOfEnd(how), 1);
   Count(queue, keycodec::Counter::kBytes, -static_cast<int64_t>(lease->payload_bytes));
   if ((lease->flags & keycodec::kFlagParent) != 0 || !subscribers_.empty())
-    EndParent(lease->id, lease->flags, counter == keycodec::Counter::kCompleted, EndedBy(counter));
+    EndParent(lease->id, lease->flags, how == EventKind::kCompleted, EndedBy(how));
   EraseLeased(lease, queue);
 }
 

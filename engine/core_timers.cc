@@ -134,7 +134,7 @@ void Core::Impl::Lapse(const TimerTask::Hit& hit) {
     if ((task->flags & keycodec::kFlagExpire) == 0) return;
     const auto expiry = ExpiryOf(task->record->header, task->row ? &*task->row : nullptr);
     if (expiry != std::pair(timer.clock, timer.time_ms)) return;
-    EraseFound(task, keycodec::Counter::kLapsed);
+    EraseFound(task, EventKind::kLapsed);
   });
 }
 

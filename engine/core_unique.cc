@@ -70,7 +70,7 @@ void Core::Impl::AddUnique(CoreQueue* queue, EnqueueRequest* request, const Uniq
   const bool waits = state == JobState::kScheduled || state == JobState::kReady;
   if (waits && (task->holder->flags & keycodec::kFlagExpire) != 0 &&
       HasLapsed(task->holder->record->header, task->holder->row ? &*task->holder->row : nullptr)) {
-    EraseFound(task->holder.get(), keycodec::Counter::kLapsed);  // its timer has not come to it yet
+    EraseFound(task->holder.get(), EventKind::kLapsed);  // its timer has not come to it yet
     state = JobState::kGone;
   }
   const bool window = task->row && !task->row->live && task->row->until_ms > now().ms();

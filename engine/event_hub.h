@@ -31,20 +31,20 @@
 namespace vestq {
 
 enum class EventKind : uint8_t {
-  kEnqueued,     // a job is there: ready, scheduled, or waiting for others
-  kReady,        // a scheduled job's time has come
-  kLeased,       // `worker` has taken it
-  kCompleted,    // its worker has done it
-  kFailed,       // its worker has not, `reason` says why; a retry, or kDead, follows
-  kReleased,     // its worker has given it back
-  kExpired,      // its lease has ended by itself; it is ready again, or kDead follows
-  kRevoked,      // the same, by REVOKE
-  kDead,         // its attempts are used up, `reason` says how
-  kCancelled,    // removed by CANCEL
-  kLapsed,       // its EXPIRE has passed
-  kPurged,       // removed by PURGE
-  kDropped,      // a dead letter that was removed by retention
-  kRedriven,     // a dead letter is a job again
+  kEnqueued,   // a job is there: ready, scheduled, or waiting for others
+  kReady,      // a scheduled job's time has come
+  kLeased,     // `worker` has taken it
+  kCompleted,  // its worker has done it
+  kFailed,     // its worker has not, `reason` says why; a retry, or kDead, follows
+  kReleased,   // its worker has given it back
+  kExpired,    // its lease has ended by itself; it is ready again, or kDead follows
+  kRevoked,    // the same, by REVOKE
+  kDead,       // its attempts are used up, `reason` says how
+  kCancelled,  // removed by CANCEL
+  kLapsed,     // its EXPIRE has passed
+  kPurged,     // removed by PURGE, or with its queue by QUEUE DROP; also many jobs at once: `jobs`
+  kDropped,    // a dead letter that was removed by retention
+  kRedriven,   // a dead letter is a job again
   kRescheduled,  // moved by PROMOTE, RESCHEDULE or UNIQUE ... REPLACE
 };
 [[nodiscard]] std::string_view EventName(EventKind kind);  // "enqueued", ...
@@ -52,11 +52,12 @@ enum class EventKind : uint8_t {
 struct JobEvent {
   EventKind kind = EventKind::kEnqueued;
   std::string_view queue;  // of the registry; lives as long as the engine
-  JobId id;
+  JobId id;                // 0: of no single job
   WallTime at;
   uint32_t attempt = 0;
   std::string worker;
   std::string reason;
+  uint64_t jobs = 0;  // how many, where there is no `id`: what one PURGE or DROP has made void
 
   size_t bytes() const { return sizeof(JobEvent) + worker.size() + reason.size(); }
 };

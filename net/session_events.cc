@@ -77,15 +77,18 @@ void Session::WriteEvents(const EventStream& stream) {
     w.Push(3);
     w.Bulk("event");
     w.Bulk(EventName(event.kind));
-    w.Map(4u + !event.worker.empty() + !event.reason.empty());
+    const bool one = event.id != JobId(0);
+    w.Map(2u + (one ? 2u : 1u) + !event.worker.empty() + !event.reason.empty());
     w.Bulk("queue");
     w.Bulk(event.queue);
-    w.Bulk("id");
-    w.BulkNumber(event.id.value());
+    if (one) {
+      w.Bulk("id");
+      w.BulkNumber(event.id.value());
+    }
     w.Bulk("time");
     w.Int(event.at.ms());
-    w.Bulk("attempt");
-    w.Int(event.attempt);
+    w.Bulk(one ? "attempt" : "count");
+    w.Int(one ? int64_t{event.attempt} : static_cast<int64_t>(event.jobs));
     if (!event.worker.empty()) {
       w.Bulk("worker");
       w.Bulk(event.worker);

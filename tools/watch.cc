@@ -97,9 +97,11 @@ std::string Line(std::string_view event, const redisReply& map) {
   const redisReply* const time = FindInMap(map, "time");
   const int64_t ms = time == nullptr ? 0 : time->integer;
   const std::chrono::sys_seconds seconds{std::chrono::seconds(ms / 1000)};
+  const std::string count = field("count");  // of many jobs at once
   std::string line = fmt::format("{:%FT%T}.{:03}Z  {:<11}  {}  {}", seconds, ms % 1000, event,
-                                 field("queue"), field("id"));
-  if (const std::string attempt = field("attempt"); attempt != "0") line += "  attempt " + attempt;
+                                 field("queue"), count.empty() ? field("id") : count + " jobs");
+  if (const std::string attempt = field("attempt"); !attempt.empty() && attempt != "0")
+    line += "  attempt " + attempt;
   if (const std::string worker = field("worker"); !worker.empty()) line += "  worker " + worker;
   if (const std::string reason = field("reason"); !reason.empty()) line += "  reason: " + reason;
   for (char& c : line) {
@@ -166,7 +168,10 @@ void AddWatch(CLI::App* app, Action* action) {
       "Examples:\n"
       "  vestq tail\n"
       "  vestq tail mail sms --json | jq -r 'select(.event == \"dead\") | .id'\n"
-      "One line an event: time, event, queue, id, attempt, worker, reason. When it is read too "
+      "One line an event: time, event, queue, id, attempt, worker, reason; how many jobs instead "
+      "of an "
+      "id when\n"
+      "a PURGE or DROP took them at once. When it is read too "
       "slowly a\n"
       "line says how many events were missed.\n"
       "\nExit status: 1 the server cannot be reached or has stopped, stderr says why; 2 usage.");

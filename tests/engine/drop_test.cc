@@ -108,7 +108,13 @@ TEST_F(Drop, ThoseThatWaitForItsJobsAreDead) {
   Put([&](EnqueueRequest* r) { r->after = {leased, ready}; });
   EXPECT_EQ(Run(), 3u);
   world_.Settle();
-  for (const JobId child : children) EXPECT_EQ(world_.State(child), JobState::kDead);
+  for (const JobId child : children) {
+    JobRequest job;
+    job.id = child;
+    world_.Run(&job);
+    EXPECT_EQ(job.state, JobState::kDead);
+    EXPECT_THAT(job.reason, testing::HasSubstr("which it waited for, was dropped with its queue"));
+  }
   ExpectClean();
 }
 

@@ -2,6 +2,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "engine/purge_request.h"
 #include "engine/watch_request.h"
 #include "tests/sim/world.h"
 
@@ -44,6 +45,7 @@ class Events : public ::testing::Test {
       for (const JobEvent& event : request_.events) {
         std::string text(EventName(event.kind));
         text += " " + std::to_string(event.attempt);
+        if (event.id == JobId(0)) text += " of " + std::to_string(event.jobs) + " jobs";
         if (!event.worker.empty()) text += " by " + event.worker;
         if (!event.reason.empty()) text += ": " + event.reason;
         out.push_back(std::move(text));
@@ -133,6 +135,49 @@ TEST_F(Events, TellWhatIsDoneToJobsByHand) {
   world_.Settle();
   EXPECT_THAT(Read(), ElementsAre("enqueued 0", "rescheduled 0", "rescheduled 0", "cancelled 0",
                                   "enqueued 0", "lapsed 0"));
+}
+
+// One for each job that is removed by itself, one for all that a small write makes void.
+TEST_F(Events, TellWhatWasPurgedOrDropped) {
+  const auto purge = [this](const std::function<void(PurgeRequest*)>& set) {
+    PurgeRequest request;
+    request.queue = "q";
+    set(&request);
+    world_.Run(&request, 1);
+    world_.Settle();
+  };
+  for (int i = 0; i < 3; ++i) Put();
+  const JobId by_id = Put([](EnqueueRequest* r) { r->space = "acme"; });
+  Put([](EnqueueRequest* r) { r->space = "acme"; });
+  Take();
+  Listen();
+  purge([&](PurgeRequest* r) { r->ids = {by_id}; });
+  EXPECT_THAT(Read(), ElementsAre("purged 0"));
+  EXPECT_EQ(last_.id, by_id);
+  purge([](PurgeRequest* r) {
+    r->one_space = true;
+    r->space = "acme";
+  });
+  EXPECT_THAT(Read(), ElementsAre("purged 0"));
+  purge([](PurgeRequest*) {});
+  EXPECT_THAT(Read(), ElementsAre("purged 0 of 2 jobs: PURGE"));
+  EXPECT_EQ(last_.queue, "q");
+  purge([](PurgeRequest* r) { r->state = JobState::kReady; });
+  EXPECT_THAT(Read(), IsEmpty()) << "nothing was there";
+  purge([](PurgeRequest* r) { r->state = JobState::kLeased; });
+  EXPECT_THAT(Read(), ElementsAre("purged 1 by w"));
+  Put([](EnqueueRequest* r) {
+    r->when = EnqueueRequest::When::kDelay;
+    r->delay = Hours(1);
+  });
+  purge([](PurgeRequest* r) { r->state = JobState::kScheduled; });
+  Put();
+  Take();
+  Put();
+  purge([](PurgeRequest* r) { r->drop = true; });
+  EXPECT_THAT(Read(),
+              ElementsAre("enqueued 0", "purged 0 of 1 jobs: PURGE STATE scheduled", "enqueued 0",
+                          "leased 1 by w", "enqueued 0", "purged 0 of 2 jobs: QUEUE DROP"));
 }
 
 TEST_F(Events, OfSomeQueuesOnly) {

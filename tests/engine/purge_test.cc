@@ -312,6 +312,37 @@ TEST_F(Purge, ThoseThatWaitForWhatIsPurgedAreDead) {
   ExpectClean();
 }
 
+TEST_F(Purge, ThoseThatWaitForWhatIsPurgedOneByOneAreDeadToo) {
+  const JobId leased = Put();
+  ASSERT_THAT(world_.Lease("q"), SizeIs(1));
+  const JobId by_id = Put();
+  const JobId by_space = Put([](EnqueueRequest* r) { r->space = "acme"; });
+  std::vector<JobId> children;
+  for (const JobId parent : {leased, by_id, by_space}) {
+    children.push_back(Put([&](EnqueueRequest* r) {
+      r->queue = "c";
+      r->after = {parent};
+    }));
+  }
+  EXPECT_EQ(RunState(JobState::kLeased), 1u);
+  EXPECT_EQ(Run([&](PurgeRequest* r) { r->ids = {by_id}; }), 1u);
+  EXPECT_EQ(Run([](PurgeRequest* r) {
+              r->one_space = true;
+              r->space = "acme";
+            }),
+            1u);
+  world_.Settle();
+  for (const JobId child : children) {
+    JobRequest job;
+    job.id = child;
+    world_.Run(&job);
+    EXPECT_EQ(job.state, JobState::kDead);
+    EXPECT_THAT(job.reason, HasSubstr("which it waited for, was purged"));
+  }
+  EXPECT_EQ(world_.Counts("q").cancelled, 3) << "counted as before";
+  ExpectClean();
+}
+
 TEST_F(Purge, AWaitingJobThatWasPurgedStaysGoneWhenItsParentEnds) {
   const JobId parent = Put([](EnqueueRequest* r) { r->queue = "p"; });
   for (int i = 0; i < 3; ++i) {

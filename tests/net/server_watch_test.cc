@@ -163,6 +163,33 @@ TEST_P(ServerWatch, EventsArePushed) {
   EXPECT_EQ(c.Text({"EVENTS", "bad queue"}).substr(0, 4), "-ERR");
 }
 
+TEST_P(ServerWatch, EventsTellWhatAPurgeTook) {
+  OPEN_OR_SKIP();
+  Client c(port()), e(port());
+  for (const char* payload : {"a", "b", "c"}) c.Call({"ENQUEUE", "q", payload});
+  EXPECT_EQ(e.Text({"EVENTS", "q"}), "OK");
+  const auto expect = [&e](int64_t count, const char* reason) {
+    const Value event = e.Read();
+    EXPECT_EQ(event.items.at(1).text, "purged");
+    const Value& map = event.items.at(2);
+    EXPECT_EQ(map.items.size(), 8u) << map.ToString() << ": no id, no attempt";
+    EXPECT_EQ(map.at("queue").text, "q");
+    EXPECT_EQ(map.at("count").number, count);
+    EXPECT_EQ(map.at("reason").text, reason);
+    EXPECT_GT(map.at("time").number, 1'500'000'000'000);
+  };
+  EXPECT_EQ(c.Text({"PURGE", "q"}), ":3");
+  expect(3, "PURGE");
+  EXPECT_EQ(c.Text({"QUEUE", "DROP", "q"}), ":0");
+  expect(0, "QUEUE DROP");
+  const std::string id = c.Call({"ENQUEUE", "q", "p"}).text;
+  EXPECT_EQ(c.Text({"PURGE", "q", "ID", id}), ":1");
+  EXPECT_EQ(e.Read().items.at(1).text, "enqueued");
+  const Value one = e.Read();
+  EXPECT_EQ(one.items.at(1).text, "purged");
+  EXPECT_EQ(one.items.at(2).at("id").text, id);
+}
+
 TEST_P(ServerWatch, AListenerThatDoesNotReadCostsLittleAndHearsWhatItMissed) {
   SessionLimits limits;
   limits.output_soft = 4096;
