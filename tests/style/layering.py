@@ -11,6 +11,7 @@ LAYER-3  among product folders only engine includes RocksDB
 LAYER-4  among product folders only net includes liburing
 LAYER-5  the pure folders (engine/base, keycodec, lanes, lease) include no system header: no clock, thread, file, socket
 LAYER-6  in quotes stand files of the tree, by their path from the root, and they exist (RocksDB's may stand in quotes too)
+LAYER-7  a source file with a header of its name includes that first: so the header is known to include what it needs
 
 Long files are reported, never failed on. `--self-test` proves that each rule can fail.
 """
@@ -69,6 +70,13 @@ def wrong_include(path, quote, included, exists):
     return "LAYER-1", f"{here} stands below {there}"
 
 
+def check_first(path, text, exists):
+    own = path[:-len(".cc")] + ".h" if path.endswith(".cc") else None
+    first = next((match.group(2) for match in map(LINE.match, text.splitlines()) if match), None)
+    if own and folder_of(path) in PRODUCT and exists(own) and first != own:
+        yield f"{path}:1: LAYER-7: includes {first} before {own}"
+
+
 def check_text(path, text, exists):
     for number, line in enumerate(text.splitlines(), 1):
         match = LINE.match(line)
@@ -93,7 +101,8 @@ def check_tree(root):
         files += 1
         with open(os.path.join(root, path), encoding="utf-8") as file:
             text = file.read()
-        problems += check_text(path, text, lambda name: os.path.exists(os.path.join(root, name)))
+        for check in (check_first, check_text):
+            problems += check(path, text, lambda name: os.path.exists(os.path.join(root, name)))
         if text.count("\n") > LONG_FILE:
             print(f"layering: note: {path} has {text.count(chr(10))} lines, over {LONG_FILE} is asking to be two things")
     if files == 0:
@@ -127,10 +136,14 @@ def self_test():
         found = list(check_text(path, line + "\n", lambda name: True))
         if (rule is None) == bool(found) or (rule and f": {rule}: " not in found[0]):
             problems.append(f"self-test: {path} with {line}: expected {rule}, got {found}")
+    for first, fails in (("engine/store.h", False), ("vector", True)):
+        found = list(check_first("engine/store.cc", f"#include <{first}>\n#include <vector>\n", lambda name: True))
+        if fails != any("LAYER-7" in line for line in found):
+            problems.append(f"self-test: engine/store.cc with {first} first: got {found}")
     gone = list(check_text("net/server.cc", '#include "engine/gone.h"\n', lambda name: False))
     if not gone or "LAYER-6" not in gone[0]:
         problems.append("self-test: a file that does not exist was not noticed")
-    return problems, len(cases) + 1
+    return problems, len(cases) + 3
 
 
 def main():
