@@ -6,6 +6,8 @@
 #include <cstdlib>
 
 extern "C" int pthread_create(pthread_t*, const pthread_attr_t*, void* (*)(void*), void*) {
-  std::fputs("this test program starts a thread: give it the label `threads` (vestq_test in CMake)\n", stderr);
+  std::fputs(
+      "this test program starts a thread: give it the label `threads` (vestq_test in CMake)\n",
+      stderr);
   std::abort();
 }
