@@ -103,6 +103,8 @@ void Quit(Session& session, Args args);
 void Cluster(Session& session, Args args);
 // command_client.cc
 void Client(Session& session, Args args);
+// command_help.cc. Answers `COMMAND HELP`, and says so; else does nothing. REQUIRES: two arguments or more.
+bool Help(Session& session, Args args);
 // command_server.cc
 void Command(Session& session, Args args);
 void Info(Session& session, Args args);

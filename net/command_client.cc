@@ -230,6 +230,7 @@ void Client(Session& session, Args args) {
   for (const auto& sub : kSubcommands) {
     if (EqualsIgnoreCase(sub.name, args[1])) return sub.handler(session, args);
   }
+  if (Help(session, args)) return;
   session.Fail("ERR", UnknownSubcommand("CLIENT", args[1]));
 }
 

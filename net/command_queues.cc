@@ -256,6 +256,7 @@ void Queues(Session& session, Args args) {
 }
 
 void Queue(Session& session, Args args) {
+  if (Help(session, args)) return;
   const auto is = [&args](std::string_view sub) { return words::EqualsIgnoreCase(sub, args[1]); };
   if (is("INFO")) return SubmitFilled<QueueInfoRequest>(session, args, FillInfo);
   Error (*const fill)(Args, QueueSetRequest*) = is("SET")      ? FillSet

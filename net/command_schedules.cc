@@ -183,6 +183,7 @@ void Schedule(Session& session, Args args) {
     if (words::EqualsIgnoreCase(name, args[1]))
       return SubmitFilled<ScheduleRequest>(session, args, fill);
   }
+  if (Help(session, args)) return;
   if (!words::EqualsIgnoreCase("NEXT", args[1]))
     return session.Fail("ERR", UnknownSubcommand("SCHEDULE", args[1]));
   if (const Error error = Next(session, args); !error.ok()) session.Fail(error);

@@ -260,6 +260,7 @@ void Command(Session& session, Args args) {
     for (const CommandSpec& spec : Commands()) w.Bulk(Lower(spec.name));
     return;
   }
+  if (Help(session, args)) return;
   session.Fail("ERR", UnknownSubcommand("COMMAND", args[1]));
 }
 

@@ -64,6 +64,34 @@ TEST_P(ServerCommands, AnswerAsRedisDoes) {
   EXPECT_TRUE(c.Ended());
 }
 
+TEST_P(ServerCommands, HelpListsTheSubCommandsThatThereAre) {
+  OPEN_OR_SKIP();
+  Client c(port());
+  for (const std::string command : {"CLIENT", "COMMAND", "QUEUE", "SCHEDULE"}) {
+    const Value help = c.Call({command, "help"});
+    ASSERT_GT(help.items.size(), 8u) << command;
+    EXPECT_EQ(help.items[0].text,
+              command + " <subcommand> [<arg> [value] [opt] ...]. Subcommands are:");
+    for (size_t i = 1; i + 1 < help.items.size(); i += 2) {
+      const std::string& form = help.items[i].text;
+      const std::string sub = form.substr(0, form.find(' '));
+      EXPECT_TRUE(help.items[i + 1].text.starts_with("    ")) << form;
+      if (sub == "(no") continue;
+      EXPECT_FALSE(c.Text({command, sub}).starts_with("-ERR unknown subcommand")) << form;
+    }
+    EXPECT_EQ(help.items[help.items.size() - 2].text, "HELP");
+    std::string lower = command;
+    std::transform(lower.begin(), lower.end(), lower.begin(), [](char l) { return l | 0x20; });
+    EXPECT_EQ(c.Text({command, "HELP", "me"}),
+              "-ERR wrong number of arguments for '" + lower + "|help' command");
+  }
+  // In its place among the answers of what is on its way.
+  c.SendRaw(Encode({"ENQUEUE", "q", "x"}) + Encode({"QUEUE", "HELP"}) + Encode({"PING"}));
+  EXPECT_FALSE(c.Read().text.empty());
+  EXPECT_EQ(c.Read().items.size(), 13u);
+  EXPECT_EQ(c.Read().text, "PONG");
+}
+
 TEST_P(ServerCommands, InfoIsInRedisForm) {
   OPEN_OR_SKIP();
   Client c(port());
