@@ -8,20 +8,14 @@
 #include <string>
 #include <vector>
 
-#include "tests/sim/world.h"
+#include "tests/engine/world_fixture.h"
 
 namespace vestq {
 namespace {
 
 using ::testing::IsEmpty;
 
-WorldOptions Cores(uint16_t cores, uint64_t seed) {
-  WorldOptions options;
-  options.cores = cores;
-  options.lanes = 5;
-  options.seed = seed;
-  return options;
-}
+WorldOptions Cores(uint16_t cores, uint64_t seed) { return WorldOf(cores, 5, seed); }
 
 // Crashes, checks, opens again.
 void Crash(World* world, int kind) {

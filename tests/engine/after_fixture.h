@@ -9,7 +9,7 @@
 #include <string>
 #include <vector>
 
-#include "tests/sim/world.h"
+#include "tests/engine/world_fixture.h"
 
 namespace vestq {
 
@@ -17,12 +17,7 @@ class After : public ::testing::TestWithParam<uint16_t> {
  protected:
   After() : world_(Cores(GetParam())) { world_.Open(); }
 
-  static WorldOptions Cores(uint16_t cores) {
-    WorldOptions options;
-    options.cores = cores;
-    options.lanes = 7;
-    return options;
-  }
+  static WorldOptions Cores(uint16_t cores) { return WorldOf(cores); }
   uint16_t Any() { return static_cast<uint16_t>(turn_++ % GetParam()); }
   JobId Put(const std::string& queue, const std::vector<JobId>& after = {},
             const std::function<void(EnqueueRequest*)>& set = {}) {

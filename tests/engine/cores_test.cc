@@ -2,7 +2,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "tests/sim/world.h"
+#include "tests/engine/world_fixture.h"
 
 namespace vestq {
 namespace {
@@ -10,12 +10,7 @@ namespace {
 using ::testing::IsEmpty;
 using ::testing::SizeIs;
 
-WorldOptions ThreeCores() {
-  WorldOptions options;
-  options.cores = 3;
-  options.lanes = 8;
-  return options;
-}
+WorldOptions ThreeCores() { return WorldOf(3, 8); }
 
 TEST(Cores, AJobOfAnyCoreIsLeasedFromAnyAndCompletedFromAny) {
   World world(ThreeCores());

@@ -4,7 +4,7 @@
 
 #include "engine/purge_request.h"
 #include "engine/watch_request.h"
-#include "tests/sim/world.h"
+#include "tests/engine/world_fixture.h"
 
 namespace vestq {
 namespace {
@@ -15,15 +15,7 @@ using ::testing::SizeIs;
 
 class Events : public ::testing::Test {
  protected:
-  Events()
-      : world_([] {
-          WorldOptions options;
-          options.cores = 3;
-          options.lanes = 6;
-          return options;
-        }()) {
-    world_.Open();
-  }
+  Events() : world_(WorldOf(3, 6)) { world_.Open(); }
   ~Events() override {
     if (request_.subscription != nullptr) world_.engine()->Unlisten(request_.subscription.get());
   }
@@ -54,13 +46,7 @@ class Events : public ::testing::Test {
       if (request_.events.empty()) return out;
     }
   }
-  JobId Put(const std::function<void(EnqueueRequest*)>& set = [](EnqueueRequest*) {}) {
-    EnqueueRequest request;
-    request.queue = "q";
-    set(&request);
-    world_.Run(&request, 1);
-    return request.id;
-  }
+  JobId Put(const Setter<EnqueueRequest>& set = {}) { return PutJob(&world_, set); }
   Receipt Take() {
     LeaseRequest lease;
     lease.queues = {"q"};

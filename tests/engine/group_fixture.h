@@ -12,7 +12,7 @@
 #include "engine/group_request.h"
 #include "engine/handling_request.h"
 #include "engine/kv_request.h"
-#include "tests/sim/world.h"
+#include "tests/engine/world_fixture.h"
 
 namespace vestq {
 
@@ -21,12 +21,7 @@ class Group : public ::testing::TestWithParam<int> {
  protected:
   Group() : world_(Options()) { world_.Open(); }
 
-  static WorldOptions Options() {
-    WorldOptions options;
-    options.cores = static_cast<uint16_t>(GetParam());
-    options.lanes = 8;
-    return options;
-  }
+  static WorldOptions Options() { return WorldOf(static_cast<uint16_t>(GetParam()), 8); }
   uint16_t cores() const { return static_cast<uint16_t>(GetParam()); }
 
   template <typename T>

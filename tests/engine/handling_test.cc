@@ -3,7 +3,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "tests/sim/world.h"
+#include "tests/engine/world_fixture.h"
 
 namespace vestq {
 namespace {
@@ -12,26 +12,13 @@ using ::testing::HasSubstr;
 using ::testing::IsEmpty;
 using ::testing::SizeIs;
 
-WorldOptions TwoCores() {
-  WorldOptions options;
-  options.cores = 2;
-  options.lanes = 5;
-  return options;
-}
+WorldOptions TwoCores() { return WorldOf(2, 5); }
 
 class Handling : public ::testing::Test {
  protected:
   Handling() : world_(TwoCores()) { world_.Open(); }
 
-  JobId Put(const std::function<void(EnqueueRequest*)>& set = [](EnqueueRequest*) {}) {
-    EnqueueRequest request;
-    request.queue = "q";
-    request.payload = "p";
-    set(&request);
-    world_.Run(&request, 1);
-    EXPECT_TRUE(request.error.ok()) << request.error.ToString();
-    return request.id;
-  }
+  JobId Put(const Setter<EnqueueRequest>& set = {}) { return PutJob(&world_, set); }
   JobId PutLater(Duration delay) {
     return Put([delay](EnqueueRequest* r) {
       r->when = EnqueueRequest::When::kDelay;

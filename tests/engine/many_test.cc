@@ -2,7 +2,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "tests/sim/world.h"
+#include "tests/engine/world_fixture.h"
 
 namespace vestq {
 namespace {
@@ -11,12 +11,7 @@ using ::testing::ElementsAreArray;
 using ::testing::IsEmpty;
 using ::testing::SizeIs;
 
-WorldOptions Cores(uint16_t cores) {
-  WorldOptions options;
-  options.cores = cores;
-  options.lanes = 7;
-  return options;
-}
+WorldOptions Cores(uint16_t cores) { return WorldOf(cores); }
 
 std::vector<JobId> Many(World* world, size_t count, const std::string& space = "",
                         uint16_t core = 0, Duration delay = Duration(0)) {

@@ -6,7 +6,7 @@
 #include <map>
 #include <set>
 
-#include "tests/sim/world.h"
+#include "tests/engine/world_fixture.h"
 
 namespace vestq {
 namespace {
@@ -19,12 +19,7 @@ class Peek : public ::testing::Test {
  protected:
   Peek() : world_(Options()) { world_.Open(); }
 
-  static WorldOptions Options() {
-    WorldOptions options;
-    options.cores = 3;
-    options.lanes = 7;
-    return options;
-  }
+  static WorldOptions Options() { return WorldOf(3); }
   JobId Put(const std::string& queue, const std::string& space, uint16_t core,
             Duration delay = Duration(0), uint32_t priority = 1024) {
     EnqueueRequest request;

@@ -7,19 +7,13 @@
 #include <functional>
 
 #include "engine/purge_request.h"
-#include "tests/sim/world.h"
+#include "tests/engine/world_fixture.h"
 
 namespace vestq {
 
 inline constexpr uint16_t kCores = 3;
 
-inline WorldOptions Options(uint64_t seed = 1) {
-  WorldOptions options;
-  options.cores = kCores;
-  options.lanes = 7;
-  options.seed = seed;
-  return options;
-}
+inline WorldOptions Options(uint64_t seed = 1) { return WorldOf(kCores, 7, seed); }
 
 class QueueOnCores : public ::testing::Test {
  protected:

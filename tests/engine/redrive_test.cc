@@ -6,7 +6,7 @@
 #include <set>
 
 #include "keycodec/keys.h"
-#include "tests/sim/world.h"
+#include "tests/engine/world_fixture.h"
 
 namespace vestq {
 namespace {
@@ -15,13 +15,7 @@ using ::testing::HasSubstr;
 using ::testing::IsEmpty;
 using ::testing::SizeIs;
 
-WorldOptions Cores(uint16_t cores, uint64_t seed = 1) {
-  WorldOptions options;
-  options.cores = cores;
-  options.lanes = 7;
-  options.seed = seed;
-  return options;
-}
+WorldOptions Cores(uint16_t cores, uint64_t seed = 1) { return WorldOf(cores, 7, seed); }
 
 class Redrive : public ::testing::Test {
  protected:

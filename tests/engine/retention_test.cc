@@ -2,7 +2,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "tests/sim/world.h"
+#include "tests/engine/world_fixture.h"
 
 namespace vestq {
 namespace {
@@ -14,12 +14,7 @@ class Retention : public ::testing::TestWithParam<uint16_t> {
  protected:
   Retention() : world_(Options()) { world_.Open(); }
 
-  static WorldOptions Options() {
-    WorldOptions options;
-    options.cores = GetParam();
-    options.lanes = 7;
-    return options;
-  }
+  static WorldOptions Options() { return WorldOf(GetParam()); }
   void Set(const std::function<void(QueueOptions*)>& set) {
     QueueSetRequest request;
     request.queue = "q";

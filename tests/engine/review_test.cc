@@ -9,7 +9,7 @@
 
 #include "engine/base/limits.h"
 #include "keycodec/keys.h"
-#include "tests/sim/world.h"
+#include "tests/engine/world_fixture.h"
 
 namespace vestq {
 namespace {
@@ -18,12 +18,7 @@ using ::testing::HasSubstr;
 using ::testing::IsEmpty;
 using ::testing::SizeIs;
 
-WorldOptions Cores(uint16_t cores) {
-  WorldOptions options;
-  options.cores = cores;
-  options.lanes = 8;
-  return options;
-}
+WorldOptions Cores(uint16_t cores) { return WorldOf(cores, 8); }
 
 // A space of the queue that `core` of `cores` owns.
 std::string SpaceOn(uint16_t core, uint16_t cores, const std::string& queue, int skip = 0) {

@@ -2,7 +2,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "tests/sim/world.h"
+#include "tests/engine/world_fixture.h"
 
 namespace vestq {
 namespace {
@@ -11,13 +11,7 @@ using ::testing::ElementsAre;
 using ::testing::IsEmpty;
 using ::testing::SizeIs;
 
-WorldOptions Cores(uint16_t cores, uint64_t seed = 1) {
-  WorldOptions options;
-  options.cores = cores;
-  options.lanes = 7;
-  options.seed = seed;
-  return options;
-}
+WorldOptions Cores(uint16_t cores, uint64_t seed = 1) { return WorldOf(cores, 7, seed); }
 
 void Of(LeaseRequest* lease, const std::string& space, bool wait,
         std::vector<std::string> queues = {"q"}) {

@@ -3,7 +3,7 @@
 #include <gtest/gtest.h>
 
 #include "engine/watch_request.h"
-#include "tests/sim/world.h"
+#include "tests/engine/world_fixture.h"
 
 namespace vestq {
 namespace {
@@ -11,26 +11,13 @@ namespace {
 using ::testing::IsEmpty;
 using ::testing::SizeIs;
 
-WorldOptions ThreeCores() {
-  WorldOptions options;
-  options.cores = 3;
-  options.lanes = 6;
-  return options;
-}
+WorldOptions ThreeCores() { return WorldOf(3, 6); }
 
 class WaitFor : public ::testing::Test {
  protected:
   WaitFor() : world_(ThreeCores()) { world_.Open(); }
 
-  JobId Put(const std::function<void(EnqueueRequest*)>& set = [](EnqueueRequest*) {}) {
-    EnqueueRequest request;
-    request.queue = "q";
-    request.payload = "p";
-    set(&request);
-    world_.Run(&request, 1);
-    EXPECT_TRUE(request.error.ok()) << request.error.ToString();
-    return request.id;
-  }
+  JobId Put(const Setter<EnqueueRequest>& set = {}) { return PutJob(&world_, set); }
   void Start(JobId id, uint16_t core = 0, Duration block = Duration(0)) {
     request_.id = id;
     request_.wait = true;

@@ -1,0 +1,36 @@
+// What most tests of the engine begin with: a world of some cores and lanes, and a job in its queue `q`.
+#pragma once
+
+#include <gtest/gtest.h>
+
+#include <cstdint>
+#include <functional>
+
+#include "tests/sim/world.h"
+
+namespace vestq {
+
+inline WorldOptions WorldOf(uint16_t cores, uint16_t lanes = 7, uint64_t seed = 1) {
+  WorldOptions options;
+  options.cores = cores;
+  options.lanes = lanes;
+  options.seed = seed;
+  return options;
+}
+
+// Sets the rest of a request.
+template <typename T>
+using Setter = std::function<void(T*)>;
+
+// Enqueues a job, asked for at that core, and expects that it is taken.
+inline JobId PutJob(World* world, const Setter<EnqueueRequest>& set = {}, uint16_t core = 1) {
+  EnqueueRequest request;
+  request.queue = "q";
+  request.payload = "p";
+  if (set) set(&request);
+  world->Run(&request, core);
+  EXPECT_TRUE(request.error.ok()) << request.error.ToString();
+  return request.id;
+}
+
+}  // namespace vestq
