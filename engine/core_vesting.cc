@@ -169,7 +169,7 @@ void Core::Impl::StartDiscovery(LaneState* lane, std::string from) {
 void Core::Impl::FinishDiscovery(LaneState* lane, DiscoveryTask* task) {
   if (!task->error.ok()) {
     Log("looking for zones failed: " + task->error.ToString());
-    for (auto& queue : queues_) ReadFailed(queue.get(), nullptr, task->error);
+    for (size_t i = 0; i < queues_.size(); ++i) ReadFailed(queues_[i].get(), nullptr, task->error);
     if (!shared_->writes->failed())
       retries_.emplace(now() + kReadRetry,
                        [this, lane, from = task->from] { StartDiscovery(lane, from); });
@@ -188,9 +188,10 @@ void Core::Impl::FinishDiscovery(LaneState* lane, DiscoveryTask* task) {
   if (!task->next.empty()) return StartDiscovery(lane, std::move(task->next));
   lane->discovered = true;
   if (--undiscovered_ > 0) return;
-  for (auto& queue : queues_) {
-    PublishHead(queue.get());
-    UnparkLeases(queue.get());
+  // By number: a LEASE that goes on may come to a queue that this core did not know.
+  for (size_t i = 0; i < queues_.size(); ++i) {
+    PublishHead(queues_[i].get());
+    UnparkLeases(queues_[i].get());
   }
 }
 

@@ -77,6 +77,36 @@ TEST(Cores, OneJobWakesOneWaiterWhereverItWaits) {
   }
 }
 
+// Right after a start, before the lanes' zones are known, a LEASE stands still at its first queue. When it goes on, its
+// core meets queues that it did not know while it goes through those that it does.
+TEST(Cores, ALeaseOfManyQueuesRightAfterAStart) {
+  World world(ThreeCores());
+  world.Open();
+  for (int i = 0; i < 4; ++i) world.Enqueue("q" + std::to_string(i), "p", "other");
+  ASSERT_TRUE(world.Close().ok());
+  world.Boot(Duration(0));
+  world.Open();
+  LeaseRequest leases[3];
+  bool done[3] = {};
+  for (uint16_t core = 0; core < 3; ++core) {
+    leases[core].queues = {"q0"};
+    for (int i = 0; i < 40; ++i)
+      leases[core].queues.push_back("new" + std::to_string(core) + "-" + std::to_string(i));
+    leases[core].one_space = true;
+    leases[core].space = "mine";
+    leases[core].wait = true;
+    world.Start(&leases[core], &done[core], core);
+  }
+  world.Settle();
+  for (uint16_t core = 0; core < 3; ++core) {
+    EXPECT_FALSE(done[core]) << leases[core].error.ToString();
+    world.Enqueue("new" + std::to_string(core) + "-39", "p", "mine", 1);
+    world.Settle();
+    EXPECT_TRUE(done[core]);
+    EXPECT_THAT(leases[core].jobs, SizeIs(1));
+  }
+}
+
 TEST(Cores, AWakeUpWhoseWaiterHasGoneIsPassedOn) {
   for (uint64_t seed = 1; seed <= 60; ++seed) {
     WorldOptions options = ThreeCores();
