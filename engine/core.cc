@@ -105,6 +105,7 @@ void Core::Impl::HandleMessage(const Message& message) {
     case Message::Kind::kWake: return WakeOne(message.record);
     case Message::Kind::kOptions: return OptionsChanged(message.record);
     case Message::Kind::kAbandon: return AbandonHere(message.request);
+    case Message::Kind::kRoom: return RoomHere(QueueHere(message.record));
     case Message::Kind::kGroupAsk: return GroupAsked(static_cast<GroupRequest*>(message.request));
     case Message::Kind::kGroupGo: return GroupGo(static_cast<GroupRequest*>(message.request));
     case Message::Kind::kGroupFreeze:
@@ -156,12 +157,14 @@ bool Core::Impl::Turn() {
   FireTimers(wall);
   EndPauses();
   VanishDue();
+  EndRateWaits();
   ExpireWaits();
   ServeWaiters();
   ServeWatches();
   ServeEvents();
   SubmitTurn();
   SendWords();
+  GiveSlots();
   TellOthers();
   FlushOutbox();
   CompleteAnswers();
@@ -174,7 +177,7 @@ bool Core::Impl::Turn() {
 bool Core::Impl::HasWork() const {
   return !batch_.empty() || !executed_.empty() || !notify_.empty() || !refused_.empty() ||
          !reads_.empty() || !later_.empty() || !forwarded_.empty() || !touched_watches_.empty() ||
-         !told_.empty();
+         !told_.empty() || !freed_.empty();
 }
 
 namespace {
@@ -294,6 +297,8 @@ void Core::Impl::FailEverything() {
   retries_.clear();
   pauses_.clear();
   vanishing_.clear();
+  rate_waits_.clear();
+  for (CoreQueue* queue : std::exchange(freed_, {})) queue->freed = queue->freed_unnamed = 0;
   HandleMessages();
   HandleReads();
   // Reads that were not handed to the readers yet come to an end as those with the readers do:
@@ -362,6 +367,7 @@ Duration Core::Impl::UntilDue() const {
   if (!pauses_.empty()) due = std::min(due, pauses_.begin()->first);
   if (!watch_timers_.empty()) due = std::min(due, watch_timers_.begin()->first);
   if (!vanishing_.empty()) due = std::min(due, vanishing_.begin()->first.first);
+  if (!rate_waits_.empty()) due = std::min(due, rate_waits_.begin()->first);
   int64_t wall_ms = MonoTime::Max().ms();
   for (const auto& lane : lanes_) {
     for (const DueScan* scan : {&lane.due[0], &lane.timers[0]}) {

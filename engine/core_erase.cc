@@ -42,7 +42,7 @@ keycodec::QueueRows RowsOf(What what) {
 void Core::Impl::BeginErasing() {
   for (const auto& [record, number] : shared_->queues->to_erase()) {
     erasures_.push_back({record, number, kAllKinds});
-    if (record == nullptr) unswept_.insert(number);
+    if (record == nullptr) unswept_.emplace(number, nullptr);
   }
   EraseNext();
 }

@@ -203,6 +203,28 @@ class Core::Impl {
   void AskToVanish(CoreQueue* queue);
   void VanishPart(JobsPart* part);
 
+  // core_limits.cc
+  enum class Taken : uint8_t { kSlot, kSpaceIsFull, kQueueIsFull };
+  static bool Limited(const QueueRecord& record) {
+    return record.settings.limited.load(std::memory_order_relaxed);
+  }
+  void LimitsChanged(CoreQueue* queue);
+  void LookAtHeld(CoreQueue* queue, const SpaceState* behind);
+  void BeginLimits();
+  bool Closed(const CoreQueue& queue) const;
+  bool Held(const SpaceState* space) const;
+  void ShowHeld(SpaceState* space, bool held);
+  Taken TakeSlot(CoreQueue* queue, const SpaceState& space);
+  void LeaseOver(CoreQueue* queue, std::string_view space);
+  void RoomHere(CoreQueue* queue);
+  void GiveLater(CoreQueue* queue, uint32_t slots, uint32_t unnamed);
+  void SpaceHasRoom(CoreQueue* queue, std::string_view space);
+  void GiveSlots();
+  void WakeFor(CoreQueue* queue, uint32_t slots);
+  void NoteRate(CoreQueue* queue);
+  void WatchRate(CoreQueue* queue);
+  void EndRateWaits();
+
   // core_enqueue.cc
   void Enqueue(EnqueueRequest* request);
   LaneId LaneForJob(const EnqueueRequest& request) const;
@@ -326,13 +348,14 @@ class Core::Impl {
   CoreId NextCore(const QueueRecord& record, const LeaseRequest& request) const;
   static Duration QueueLease(const QueueRecord& record);
   void PutLeased(const Lease& lease);
-  bool Claim(CoreQueue* queue, LaneZone* zone, LeaseRequest* request);
+  bool LeasesAreFull(LeaseRequest* request) const;
+  void Claim(CoreQueue* queue, LaneZone* zone, LeaseRequest* request);
   bool DropLapsed(LaneZone* zone);
   void FinishLease(LeaseRequest* request);
   void Register(LeaseRequest* request);
   void Unregister(LeaseRequest* request);
   void ShowWaiters(CoreQueue* queue);
-  bool AnyHead(const LeaseRequest& request) const;
+  bool AnyHead(const LeaseRequest& request, bool closed_too) const;
   CoreId BestCore(const QueueRecord& record, const LeaseRequest& request) const;
   void ServeWaiters();
   void TellOthers();
@@ -611,6 +634,8 @@ class Core::Impl {
   std::map<std::pair<MonoTime, uint64_t>, LeaseRequest*> wait_timers_;
 
   std::set<std::pair<MonoTime, CoreQueue*>> pauses_;        // that end by themselves
+  std::set<std::pair<MonoTime, CoreQueue*>> rate_waits_;    // until the next token is due
+  std::vector<CoreQueue*> freed_;                           // with slots to give back
   std::multimap<MonoTime, std::function<void()>> retries_;  // of reads that failed
 
   // What was changed while reads are under way that found it.
@@ -650,7 +675,8 @@ class Core::Impl {
   // for; numbers of dropped queues that may still have leases here.
   std::deque<std::map<std::string, std::unique_ptr<SpaceState>, std::less<>>> graveyard_;
   std::vector<std::unique_ptr<SpaceState>> read_graves_;
-  std::set<QueueId> unswept_;
+  // Of those that were counted then, the queue: their slots are given back one by one.
+  std::map<QueueId, CoreQueue*> unswept_;
   // Erasing what is void: those to come, and the round under way, at a step of one of them.
   struct Erasure {
     QueueRecord* record = nullptr;  // null: dropped

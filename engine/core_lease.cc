@@ -89,10 +89,12 @@ CoreId Core::Impl::BestCore(const QueueRecord& record, const LeaseRequest& reque
   return core;
 }
 
-bool Core::Impl::AnyHead(const LeaseRequest& request) const {
+// `closed_too`: also of queues whose limits let nothing start just now.
+bool Core::Impl::AnyHead(const LeaseRequest& request, bool closed_too) const {
   for (QueueRecord* record : request.records) {
+    const CoreQueue* const queue = record->slots[id_.value()].core_queue;
+    if (!closed_too && queue != nullptr && Limited(*record) && Closed(*queue)) continue;
     if (alone_) {
-      const CoreQueue* const queue = record->slots[id_.value()].core_queue;
       if (queue != nullptr && !Paused(*record) &&
           (!queue->fair.empty() || queue->cold_spaces > 0 || StillHidden(queue))) {
         return true;
@@ -115,6 +117,10 @@ void Core::Impl::ContinueLease(LeaseRequest* request) {
        ++request->stage) {
     QueueRecord* const record = request->records[request->stage];
     for (;;) {
+      if (const CoreQueue* const queue = record->slots[id_.value()].core_queue;
+          queue != nullptr && Limited(*record) && Closed(*queue)) {
+        break;
+      }
       if (request->jobs.size() >= request->count) break;
       if (request->reply_bytes >= limits::kLeaseReplyBytes) return FinishLease(request);
       CoreId core = id_;
@@ -151,9 +157,9 @@ void Core::Impl::FinishLease(LeaseRequest* request) {
     if (request->wait_order == 0) {  // one that waited says nothing about the engine's speed
       shared_->lease_latency.Record(static_cast<uint64_t>(shared_->clock->source()->NowNs()) -
                                     request->started_ns);
-    } else if (!request->one_space && AnyHead(*request)) {
+    } else if (!request->one_space && AnyHead(*request, true)) {
       // One that waited went to look elsewhere and found something; there may be more for those
-      // behind it.
+      // behind it, if only when the next token is due.
       for (QueueRecord* record : request->records) {
         CoreQueue* const queue = QueueHere(record);
         if (!queue->waiters.empty()) {
@@ -189,6 +195,7 @@ Core::Impl::LeaseStep Core::Impl::LeaseHere(CoreQueue* queue, LeaseRequest* requ
     return LeaseStep::kEmpty;
   }
   while (request->jobs.size() < request->count) {
+    if (Limited(*queue->record) && Closed(*queue)) break;
     LaneZone* zone = nullptr;
     bool cold = false;
     SpaceState* const space = request->one_space ? PickOneSpace(queue, request->space, &zone, &cold)
@@ -211,7 +218,16 @@ Core::Impl::LeaseStep Core::Impl::LeaseHere(CoreQueue* queue, LeaseRequest* requ
     if (request->reply_bytes > 0 &&
         request->reply_bytes + record->size() > limits::kLeaseReplyBytes)
       break;
-    if (!Claim(queue, zone, request)) break;
+    if (LeasesAreFull(request)) break;
+    if (Limited(*queue->record)) {
+      const Taken taken = TakeSlot(queue, *space);
+      if (taken == Taken::kSpaceIsFull) {
+        SpaceChanged(space);  // set aside until there is room
+        continue;
+      }
+      if (taken == Taken::kQueueIsFull) break;
+    }
+    Claim(queue, zone, request);
     claimed = true;
   }
   return claimed ? LeaseStep::kDone : LeaseStep::kEmpty;
@@ -285,15 +301,18 @@ bool Core::Impl::DropLapsed(LaneZone* zone) {
   return true;
 }
 
-bool Core::Impl::Claim(CoreQueue* queue, LaneZone* zone, LeaseRequest* request) {
-  if (shared_->leased.load(std::memory_order_relaxed) >= shared_->options.max_leased) {
-    if (request->jobs.empty()) {
-      request->error =
-          Error(ErrorCode::kFull,
-                "max-leased: " + std::to_string(shared_->options.max_leased) + " jobs are leased");
-    }
-    return false;
+// True: no lease more; that is the answer where there is none yet.
+bool Core::Impl::LeasesAreFull(LeaseRequest* request) const {
+  if (shared_->leased.load(std::memory_order_relaxed) < shared_->options.max_leased) return false;
+  if (request->jobs.empty()) {
+    request->error =
+        Error(ErrorCode::kFull,
+              "max-leased: " + std::to_string(shared_->options.max_leased) + " jobs are leased");
   }
+  return true;
+}
+
+void Core::Impl::Claim(CoreQueue* queue, LaneZone* zone, LeaseRequest* request) {
   SpaceState* const space = zone->space;
   ReadyJob job = zone->window.PopFront();
   cached_bytes_ -= BytesOf(job);
@@ -365,7 +384,6 @@ bool Core::Impl::Claim(CoreQueue* queue, LaneZone* zone, LeaseRequest* request) 
   if (zone->window.NeedsRefill() && !zone->refilling) StartRefill(zone);
   SpaceChanged(space);
   MaybeForget(space);
-  return true;
 }
 
 Duration Core::Impl::QueueLease(const QueueRecord& record) {
@@ -437,7 +455,10 @@ void Core::Impl::Register(LeaseRequest* request) {
     slot.oldest_waiter.store(queue->waiters.begin()->first, std::memory_order_relaxed);
   }
   if (!alone_) std::atomic_thread_fence(std::memory_order_seq_cst);
-  if (AnyHead(*request)) {
+  for (QueueRecord* record : request->records) {
+    if (Limited(*record)) WatchRate(QueueHere(record));
+  }
+  if (AnyHead(*request, false)) {
     for (QueueRecord* record : request->records) MarkNotify(QueueHere(record));
   }
 }
@@ -451,6 +472,7 @@ void Core::Impl::Unregister(LeaseRequest* request) {
     CoreQueue* const queue = QueueHere(record);
     if (request->one_space) {
       --queue->space_waiters;
+      record->space_waiters.fetch_sub(1, std::memory_order_relaxed);
       ShowWaiters(queue);
       WatchVanish(queue);
       continue;
@@ -488,7 +510,7 @@ void Core::Impl::ServeWaiters() {
     uint32_t used = 0;
     while (wakes > 0 && !queue->waiters.empty()) {
       LeaseRequest* const request = queue->waiters.begin()->second;
-      if (!AnyHead(*request)) break;
+      if (!AnyHead(*request, false)) break;
       Unregister(request);
       request->stage = 0;
       now_stale_ = true;  // LEASE-5
@@ -501,6 +523,8 @@ void Core::Impl::ServeWaiters() {
     }
     // The waiters that others woke have gone meanwhile: their time was up, or a job here was theirs.
     if (used < received && queue->waiters.empty()) PassOnWake(queue->record);
+    if (Limited(*queue->record) && (!queue->waiters.empty() || !queue->wanted.empty()))
+      WatchRate(queue);
     if (queue->new_jobs > 0) tell_.push_back(queue);
   }
   --serving_;

@@ -34,6 +34,13 @@ void Core::Impl::SetQueue(QueueSetRequest* request) {
     apply(&options->order, request->set.order, request->unset.order);
     apply(&options->dead_keep, request->set.dead_keep, request->unset.dead_keep);
     apply(&options->dead_max, request->set.dead_max, request->unset.dead_max);
+    apply(&options->concurrency, request->set.concurrency, request->unset.concurrency);
+    apply(&options->space_concurrency, request->set.space_concurrency,
+          request->unset.space_concurrency);
+    const RateLimit before = RateOf(options->rate_micro, options->burst);
+    apply(&options->rate_micro, request->set.rate_micro, request->unset.rate_micro);
+    apply(&options->burst, request->set.burst, request->unset.burst);
+    record->rate.Change(before, RateOf(options->rate_micro, options->burst), now());
     if (request->pause) options->paused_until = until;
     if (request->resume) options->paused_until.reset();
   });
@@ -63,6 +70,7 @@ int64_t Core::Impl::JobsOf(QueueRecord* record) {
 // Other cores see at once whether there is something to lease here, and who waits here looks again.
 void Core::Impl::OptionsChanged(QueueRecord* record) {
   CoreQueue* const queue = QueueHere(record);
+  if (Limited(*record)) LimitsChanged(queue);
   PublishHead(queue);
   WatchPause(queue);
   if (record->Total(keycodec::Counter::kDead, shared_->cores) > 0) AskKeeper(queue);

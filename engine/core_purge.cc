@@ -195,7 +195,7 @@ void Core::Impl::SwitchAllLives() {
 void Core::Impl::LeaveNumber(CoreQueue* queue, QueueId old) {
   queues_by_id_.erase(old);
   queues_by_id_[queue->life.number] = queue;
-  unswept_.insert(old);
+  unswept_.emplace(old, queue->counted ? queue : nullptr);
   queue->purged_leases += queue->counters[keycodec::Counter::kLeased];
   queue->counters.values.fill(0);
   batch_.Delete(Family::kRows, keycodec::CounterKey(id_.value(), old));
@@ -240,6 +240,7 @@ void Core::Impl::Bury(CoreQueue* queue) {
   queue->fair = FairQueue();
   queue->fair.AdvanceTo(virtual_time);
   queue->cold_spaces = 0;
+  queue->held.clear();
   // LEASEs that waited for a read look again, but not from the depth of whoever has switched here.
   if (!queue->parked.empty()) Later([this, queue] { UnparkLeases(queue); });
   Later([this] { BuryMore(); });
@@ -317,6 +318,8 @@ void Core::Impl::EraseDropped(Lease* lease) {
     DeleteRow(keycodec::JobRowKey(lease->lane, lease->id));
   EndParent(lease->id, lease->flags, false, kDroppedWithQueue);
   TouchJob(lease->id);
+  if (const auto it = unswept_.find(lease->queue); it != unswept_.end() && it->second != nullptr)
+    LeaseOver(it->second, lease->space);
   leases_.Erase(lease);
   shared_->leased.fetch_sub(1, std::memory_order_relaxed);
 }

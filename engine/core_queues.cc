@@ -91,15 +91,17 @@ void Core::Impl::Count(CoreQueue* queue, keycodec::Counter counter, int64_t delt
 void Core::Impl::SpaceChanged(SpaceState* space) {
   CoreQueue* const queue = space->queue;
   const bool work = space->has_work();
+  const bool held = work && Limited(*queue->record) && Held(space);
+  if (held != space->held) ShowHeld(space, held);
   if (space->cold && !work) {
     space->cold = false;
     --queue->cold_spaces;
   }
-  if (work && !space->active && !space->cold) {
+  if (work && !held && !space->active && !space->cold) {
     CatchUp(queue);
     queue->fair.Activate(space->fair);
     space->active = true;
-  } else if (!work && space->active) {
+  } else if ((!work || held) && space->active) {
     queue->fair.Deactivate(space->fair);
     space->active = false;
   }
@@ -113,6 +115,7 @@ void Core::Impl::MaybeForget(SpaceState* space) {
     if (zone->refilling || zone->fetching) return;
   }
   CoreQueue* const queue = space->queue;
+  queue->held.erase(space);
   queue->fair.Remove(space->fair);
   queue->spaces.erase(queue->spaces.find(space->space));
 }
@@ -225,6 +228,7 @@ void Core::Impl::BeginRecovery(bool empty_store) {
       PublishHead(QueueHere(record));
     if (shared_->KeeperOf(*record) == id_ && NothingIn(*record)) WatchVanish(QueueHere(record));
   }
+  BeginLimits();
   BeginKeeping();
   BeginErasing();
   if (empty_store) undiscovered_ = 0;

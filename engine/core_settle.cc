@@ -38,6 +38,7 @@ void Core::Impl::EraseLeased(Lease* lease, CoreQueue* queue) {
   batch_.SingleDelete(Family::kVesting, key_);
   Count(queue, keycodec::Counter::kLeased, -1);
   TouchJob(lease->id);
+  if (queue->counted) LeaseOver(queue, lease->space);
   leases_.Erase(lease);
   shared_->leased.fetch_sub(1, std::memory_order_relaxed);
 }

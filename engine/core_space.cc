@@ -16,6 +16,7 @@ void Core::Impl::ArmProbes(LeaseRequest* request) {
   for (QueueRecord* record : request->records) {
     CoreQueue* const queue = QueueHere(record);
     ++queue->space_waiters;
+    record->space_waiters.fetch_add(1, std::memory_order_relaxed);
     ShowWaiters(queue);
   }
   if (request->probes.empty()) {
@@ -100,6 +101,7 @@ SpaceState* Core::Impl::PickOneSpace(CoreQueue* queue, const std::string& name, 
     return nullptr;
   }
   SpaceState* const space = it->second.get();
+  if (Limited(*queue->record) && Held(space)) return nullptr;
   if (!space->cold) {
     *zone = FirstZone(space);
     if (*zone != nullptr) return space;
@@ -113,15 +115,19 @@ bool Core::Impl::SpaceMayHave(CoreQueue* queue, const std::string& space) const 
   if (Paused(*queue->record)) return false;
   if (StillHidden(queue)) return true;
   const auto it = queue->spaces.find(space);
-  return it != queue->spaces.end() && it->second->has_work();
+  if (it == queue->spaces.end() || !it->second->has_work()) return false;
+  return !Limited(*queue->record) || (!Closed(*queue) && !Held(it->second.get()));
 }
 
 void Core::Impl::Probe(SpaceProbe* probe) {
   CoreQueue* const queue = QueueHere(probe->record);
+  const bool limited = Limited(*queue->record);
   if (probe->pass_on) {
     FireWanted(queue, probe->space, 1);
+    if (limited && !queue->wanted.empty()) WatchRate(queue);
     return SendHome(probe);
   }
+  if (limited && !alone_) std::atomic_thread_fence(std::memory_order_seq_cst);  // as GiveSlots
   if (SpaceMayHave(queue, probe->space)) {
     probe->fired = true;
     if (probe->origin != id_) return SendHome(probe);
@@ -130,6 +136,7 @@ void Core::Impl::Probe(SpaceProbe* probe) {
   }
   queue->wanted[probe->space].probes.emplace(probe->order, probe);
   probes_here_.emplace(probe, probe);
+  if (limited) WatchRate(queue);
 }
 
 // Behind this turn's batch (CORE-1).

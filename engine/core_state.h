@@ -17,6 +17,7 @@
 #include "engine/request.h"
 #include "keycodec/keys.h"
 #include "keycodec/records.h"
+#include "lanes/concurrency.h"
 #include "lanes/fair_queue.h"
 #include "lanes/ready_window.h"
 
@@ -54,6 +55,7 @@ struct SpaceState {
   FairQueue::Handle fair{};
   bool active = false;  // stands in queue->fair
   bool cold = false;    // has work that must be read first
+  bool held = false;    // by its limit: stands in queue->held
   QueueId
       number;  // of its queue, and the incarnation of its READY keys: in another life it is buried
   Incarnation life;
@@ -74,6 +76,13 @@ struct CoreQueue {
   MonoTime pause_watched = MonoTime::Max();  // its place in Core::Impl::pauses_; Max: it has none
   std::map<std::string, std::unique_ptr<SpaceState>, std::less<>> spaces;
   FairQueue fair;
+  // Limits (core_limits.cc).
+  bool counted = false;        // its leases here stand in `slots` and in the record
+  SpaceSlots slots;            // of named spaces
+  std::set<SpaceState*> held;  // spaces with work, but without room for a lease more
+  uint32_t freed = 0;          // leases that ended in this turn, and those of them without a space
+  uint32_t freed_unnamed = 0;
+  MonoTime rate_watched = MonoTime::Max();  // its place in Core::Impl::rate_waits_; Max: none
   size_t cold_spaces = 0;
   uint32_t wakes = 0;     // from other cores, not yet used
   uint32_t new_jobs = 0;  // became ready in this turn, not yet told to anyone

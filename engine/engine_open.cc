@@ -1,5 +1,6 @@
 #include "engine/engine_open.h"
 
+#include <algorithm>
 #include <map>
 #include <set>
 
@@ -111,7 +112,10 @@ Error RestoreCounters(EngineShared* shared, const StoredRows& rows, Batch* batch
         }
         keycodec::CounterValue& sum = first[where->queue];
         sum.incarnation = life.newest;
+        constexpr auto kUntil = keycodec::Counter::kRateUntil;  // no count: the greatest holds
+        const int64_t until = std::max(sum[kUntil], (*counters)[kUntil]);
         for (size_t i = 0; i < keycodec::kCounters; ++i) sum.values[i] += counters->values[i];
+        sum[kUntil] = until;
         if (where->slot != 0) {
           batch->Delete(Family::kRows, key);
           changed.insert(where->queue);

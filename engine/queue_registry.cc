@@ -23,6 +23,10 @@ QueueOptions OptionsOf(const keycodec::QueueValue& value) {
   if (value.order != keycodec::Order::kPriority) out.order = value.order;
   out.dead_keep = span(value.dead_keep_ms);
   out.dead_max = value.dead_max;
+  out.concurrency = value.limits.concurrency;
+  out.space_concurrency = value.limits.space_concurrency;
+  out.rate_micro = value.limits.rate_micro;
+  out.burst = value.limits.burst;
   if (value.paused_until_ms) {
     out.paused_until = *value.paused_until_ms >= limits::kKeyTimeMsMax
                            ? MonoTime::Max()
@@ -53,6 +57,15 @@ int64_t QueueRecord::Total(keycodec::Counter counter, uint16_t cores) const {
     sum += slots[i].counters[static_cast<size_t>(counter)].load(std::memory_order_relaxed);
   }
   return sum;
+}
+
+MonoTime QueueRecord::RateUntil(uint16_t cores) const {
+  int64_t latest = 0;
+  for (uint16_t i = 0; i < cores; ++i) {
+    constexpr auto kAt = static_cast<size_t>(keycodec::Counter::kRateUntil);
+    latest = std::max(latest, slots[i].counters[kAt].load(std::memory_order_relaxed));
+  }
+  return MonoTime(latest);
 }
 
 QueueCounts QueueRecord::Counts(uint16_t cores) const {
@@ -168,6 +181,15 @@ keycodec::QueueValue QueueRegistry::ValueOf(const QueueRecord& record) const {
   value.dead_keep_ms = number(s.dead_keep_ms);
   if (const auto most = number(s.dead_max)) value.dead_max = static_cast<uint64_t>(*most);
   value.paused_until_ms = number(s.paused_until_ms);
+  const auto number32 = [&number](const std::atomic<int64_t>& field) {
+    const auto wide = number(field);
+    return wide ? std::optional(static_cast<uint32_t>(*wide)) : std::nullopt;
+  };
+  value.limits.concurrency = number32(s.concurrency);
+  value.limits.space_concurrency = number32(s.space_concurrency);
+  if (const auto rate = number(s.rate_micro))
+    value.limits.rate_micro = static_cast<uint64_t>(*rate);
+  value.limits.burst = number32(s.burst);
   if (const std::string* backoff = s.backoff.load(std::memory_order_relaxed))
     value.backoff = *backoff;
   return value;
@@ -185,6 +207,14 @@ void QueueRegistry::Publish(QueueRecord* record, const keycodec::QueueValue& val
   store(s.keep_ms, value.keep_ms.value_or(-1));
   store(s.dead_keep_ms, value.dead_keep_ms.value_or(-1));
   store(s.dead_max, value.dead_max ? static_cast<int64_t>(*value.dead_max) : -1);
+  const auto or_none = [](const auto& number) {
+    return number ? static_cast<int64_t>(*number) : int64_t{-1};
+  };
+  store(s.concurrency, or_none(value.limits.concurrency));
+  store(s.space_concurrency, or_none(value.limits.space_concurrency));
+  store(s.rate_micro, or_none(value.limits.rate_micro));
+  store(s.burst, or_none(value.limits.burst));
+  if (value.limits != keycodec::QueueLimits()) s.limited.store(true, std::memory_order_release);
   const std::string* const backoff =
       value.backoff ? &*backoffs_.insert(*value.backoff).first : nullptr;
   s.backoff.store(backoff, std::memory_order_release);
@@ -206,6 +236,8 @@ Ticket QueueRegistry::Set(QueueRecord* record, const std::function<void(QueueOpt
   value.order = options.order.value_or(keycodec::Order::kPriority);
   value.dead_keep_ms = ms(options.dead_keep);
   value.dead_max = options.dead_max;
+  value.limits = {options.concurrency, options.space_concurrency, options.rate_micro,
+                  options.burst};
   value.paused_until_ms = ms(options.paused_until);
   if (value.paused_until_ms)
     value.paused_until_ms = std::min(*value.paused_until_ms, limits::kKeyTimeMsMax);
@@ -240,7 +272,8 @@ bool QueueRegistry::HasOptions(const QueueRecord& record, MonoTime now) {
   bool any = record.order() != keycodec::Order::kPriority ||
              s.backoff.load(std::memory_order_relaxed) != nullptr ||
              s.paused_until_ms.load(std::memory_order_relaxed) > now.ms();
-  for (const auto* number : {&s.lease_ms, &s.attempts, &s.keep_ms, &s.dead_keep_ms, &s.dead_max})
+  for (const auto* number : {&s.lease_ms, &s.attempts, &s.keep_ms, &s.dead_keep_ms, &s.dead_max,
+                             &s.concurrency, &s.space_concurrency, &s.rate_micro, &s.burst})
     any |= number->load(std::memory_order_relaxed) >= 0;
   return any;
 }

@@ -35,6 +35,8 @@
 #include "engine/queue_life.h"
 #include "engine/request.h"
 #include "keycodec/records.h"
+#include "lanes/concurrency.h"
+#include "lanes/rate_limit.h"
 
 namespace vestq {
 
@@ -75,8 +77,20 @@ struct QueueSettings {
   std::atomic<int64_t> dead_keep_ms{-1};
   std::atomic<int64_t> dead_max{-1};
   std::atomic<int64_t> paused_until_ms{-1};
+  std::atomic<int64_t> concurrency{-1};
+  std::atomic<int64_t> space_concurrency{-1};
+  std::atomic<int64_t> rate_micro{-1};
+  std::atomic<int64_t> burst{-1};
+  // One of the four is set, or was in this run: there is something to look at for each lease.
+  std::atomic<bool> limited{false};
   std::atomic<const std::string*> backoff{nullptr};  // encoded; lives as long as the registry
 };
+
+// The rate limit that options say; none: not limited.
+inline RateLimit RateOf(const std::optional<uint64_t>& rate_micro,
+                        const std::optional<uint32_t>& burst) {
+  return rate_micro ? RateLimit(*rate_micro, burst.value_or(1)) : RateLimit();
+}
 
 struct QueueRecord {
   QueueRecord(std::string n, const QueueLife& first, uint16_t cores);
@@ -94,10 +108,18 @@ struct QueueRecord {
   QueueSettings settings;
   std::atomic<bool> has_spaces{false};  // a job with a space was seen in this run
   int erasing = 0;                      // erasures of it under way; of the registry's mutex
+  // What all cores share of its limits (engine/core_limits.cc).
+  SharedSlots taken;                       // leases of cores that count them
+  SharedSlots unnamed_taken;               // of those, without a space
+  std::atomic<uint16_t> counting{0};       // cores that do
+  std::atomic<uint32_t> space_waiters{0};  // LEASEs for one space that wait, over all cores
+  SharedRateState rate;
 
   keycodec::Order order() const { return ready_order.load(std::memory_order_relaxed); }
   // Summed over the slots; exact at a quiet moment.
   int64_t Total(keycodec::Counter counter, uint16_t cores) const;
+  // The greatest Counter::kRateUntil.
+  MonoTime RateUntil(uint16_t cores) const;
   QueueCounts Counts(uint16_t cores) const;
 };
 

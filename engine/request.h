@@ -299,6 +299,11 @@ struct QueueOptions {
   std::optional<keycodec::Order> order;  // only while the queue has no job
   std::optional<Duration> dead_keep;
   std::optional<uint64_t> dead_max;
+  // How many leases there may be at once, of the queue and of each of its spaces; 0: none may start.
+  std::optional<uint32_t> concurrency;
+  std::optional<uint32_t> space_concurrency;
+  std::optional<uint64_t> rate_micro;  // starts in a million seconds (lanes/rate_limit.h)
+  std::optional<uint32_t> burst;
   // Nothing of a paused queue is leased until then; MonoTime::Max(): until it is resumed.
   std::optional<MonoTime> paused_until;
 };

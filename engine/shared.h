@@ -30,6 +30,7 @@ struct Message {
     kExecuted,  // a request is back: carried out, or (LEASE) to go on elsewhere
     kWake,      // there is a job of `record` for one waiter
     kOptions,   // options of `record` have changed
+    kRoom,      // leases of `record` have ended: what its limits held back may start
     // The way of a group over several cores (engine/core_group.cc); `request` is the group, which is
     // answered only after the last of these that names it.
     kGroupAsk,     // to core 0: wants to be the one group under way

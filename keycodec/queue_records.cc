@@ -20,6 +20,10 @@ enum QueueTag : uint64_t {
   kQueueTagPaused = 14,
   kQueueTagLiving = 16,
   kQueueTagLivingDone = 18,
+  kQueueTagConcurrency = 20,
+  kQueueTagSpaceConcurrency = 22,
+  kQueueTagRate = 24,
+  kQueueTagBurst = 26,
 };
 
 void ReadLiving(Reader* field, PurgeBounds* living) {
@@ -33,6 +37,39 @@ void ReadLiving(Reader* field, PurgeBounds* living) {
 void ReadLivingDone(Reader* field, PurgeBounds* living) {
   living->done = Incarnation(ReadU32(field, "done from"));
   if (living->done == Incarnation()) field->Fail("bound", "0 is written by leaving it out");
+}
+
+void AppendLimits(const QueueLimits& values, std::string* out) {
+  const auto append = [out](QueueTag tag, const auto& number) {
+    if (number) AppendTaggedNumber(tag, *number, out);
+  };
+  append(kQueueTagConcurrency, values.concurrency);
+  append(kQueueTagSpaceConcurrency, values.space_concurrency);
+  append(kQueueTagRate, values.rate_micro);
+  append(kQueueTagBurst, values.burst);
+}
+
+uint64_t ReadFromOne(Reader* field, const char* name, uint64_t most) {
+  const uint64_t number = field->Varint(name, most);
+  if (number == 0) field->Fail(name, "is 1 at least");
+  return number;
+}
+
+// Returns whether the tag is one of them.
+bool ReadLimit(uint64_t tag, Reader* field, QueueLimits* out) {
+  switch (tag) {
+    case kQueueTagConcurrency: out->concurrency = ReadU32(field, "concurrency"); return true;
+    case kQueueTagSpaceConcurrency:
+      out->space_concurrency = ReadU32(field, "space-concurrency");
+      return true;
+    case kQueueTagRate:
+      out->rate_micro = ReadFromOne(field, "rate", limits::kRateMicroMax);
+      return true;
+    case kQueueTagBurst:
+      out->burst = static_cast<uint32_t>(ReadFromOne(field, "burst", limits::kBurstMax));
+      return true;
+    default: return false;
+  }
 }
 
 }  // namespace
@@ -90,6 +127,7 @@ void Append(const QueueValue& value, std::string* out) {
   }
   if (value.living.done != Incarnation())
     AppendTaggedNumber(kQueueTagLivingDone, value.living.done.value(), out);
+  AppendLimits(value.limits, out);
   AppendTagEnd(out);
 }
 
@@ -111,7 +149,7 @@ Result<QueueValue> DecodeQueueValue(std::string_view bytes) {
       case kQueueTagPaused: out.paused_until_ms = ReadSpan(field, "paused until"); return true;
       case kQueueTagLiving: ReadLiving(field, &out.living); return true;
       case kQueueTagLivingDone: ReadLivingDone(field, &out.living); return true;
-      default: return false;
+      default: return ReadLimit(tag, field, &out.limits);
     }
   });
   return reader.Finish(std::move(out));

@@ -36,8 +36,11 @@ enum class Counter : uint8_t {
   kLapsed,      // ended by EXPIRE
   kDropped,     // dead letters that their retention removed
   kDuplicates,  // refused by UNIQUE
+  // No count: the engine time at which the queue's rate limit is free again (lanes/rate_limit.h), as
+  // this core last saw it; the greatest over the slots holds.
+  kRateUntil,
 };
-inline constexpr size_t kCounters = 19;
+inline constexpr size_t kCounters = 20;
 struct CounterValue {
   Incarnation incarnation;
   std::array<int64_t, kCounters> values{};
@@ -57,6 +60,15 @@ struct PurgeBounds {
   bool operator==(const PurgeBounds&) const = default;
 };
 
+// How much of a queue may run; without a value: no limit, and a burst of 1.
+struct QueueLimits {
+  std::optional<uint32_t> concurrency = std::nullopt;        // leases at once; 0: none may start
+  std::optional<uint32_t> space_concurrency = std::nullopt;  // of each space, the empty one too
+  std::optional<uint64_t> rate_micro = std::nullopt;         // starts in 10^6 seconds, 1 and up
+  std::optional<uint32_t> burst = std::nullopt;              // 1 and up
+  bool operator==(const QueueLimits&) const = default;
+};
+
 struct QueueValue {
   QueueId queue;
   Incarnation incarnation;  // the newest: of the last purge, 1 before the first
@@ -71,6 +83,7 @@ struct QueueValue {
   // Paused until that engine time; limits::kKeyTimeMsMax: for ever.
   std::optional<int64_t> paused_until_ms = std::nullopt;
   PurgeBounds living = {};
+  QueueLimits limits = {};
   bool operator==(const QueueValue&) const = default;
 };
 

@@ -15,10 +15,10 @@ bool SharedSlots::TryTake(uint32_t limit) {
   return false;
 }
 
-bool SharedSlots::Give(uint32_t limit) {
+uint32_t SharedSlots::Give() {
   const uint32_t before = taken_.fetch_sub(1, std::memory_order_acq_rel);
   CHECK(before > 0, "CONC-2: a slot is given back that nobody holds");
-  return before <= limit;
+  return before;
 }
 
 void SpaceSlots::Add(std::string_view space) {

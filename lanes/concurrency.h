@@ -39,9 +39,12 @@ class SharedSlots {
   [[nodiscard]] bool TryTake(uint32_t limit);
   // Of a lease that is there already: restored, or from before its queue was counted.
   void Take(uint32_t leases = 1) { taken_.fetch_add(leases, std::memory_order_relaxed); }
-  // A lease is over, or one that a slot was taken for did not come to be. True: there is room, look
-  // for a waiter (behind a fence, WAIT-1). REQUIRES: a slot is taken (CONC-2).
-  [[nodiscard]] bool Give(uint32_t limit);
+  // A lease is over, or one that a slot was taken for did not come to be. Returns how many were taken,
+  // this one included: there is room when that is at most the limit, and there was none before when
+  // it is just the limit. Whoever gives reads the limit after that, and looks for waiters behind a fence
+  // (WAIT-1); whoever changes the limit looks again afterwards. So none waits beside a free slot.
+  // REQUIRES: a slot is taken (CONC-2).
+  uint32_t Give();
 
   bool HasRoom(uint32_t limit) const { return taken() < limit; }
   uint32_t taken() const { return taken_.load(std::memory_order_acquire); }

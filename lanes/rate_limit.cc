@@ -111,6 +111,18 @@ RateState RateState::Restored(const RateLimit& limit, MonoTime stored, MonoTime 
   return RateState(NsOf(stored));
 }
 
+void SharedRateState::Change(const RateLimit& from, const RateLimit& to, MonoTime now) {
+  int64_t seen = arrival_ns_.load(std::memory_order_acquire);
+  for (;;) {
+    RateState state(seen);
+    state.Change(from, to, now);
+    if (arrival_ns_.compare_exchange_weak(seen, state.arrival_ns(), std::memory_order_acq_rel,
+                                          std::memory_order_acquire)) {
+      return;
+    }
+  }
+}
+
 bool SharedRateState::TryStart(const RateLimit& limit, MonoTime now) {
   int64_t seen = arrival_ns_.load(std::memory_order_acquire);
   for (;;) {

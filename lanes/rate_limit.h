@@ -106,6 +106,8 @@ class SharedRateState {
   void Store(RateState state) { arrival_ns_.store(state.arrival_ns(), std::memory_order_release); }
   // Starts a job if one may start now.
   bool TryStart(const RateLimit& limit, MonoTime now);
+  // As RateState::Change; jobs that start on other cores meanwhile are counted.
+  void Change(const RateLimit& from, const RateLimit& to, MonoTime now);
 
  private:
   std::atomic<int64_t> arrival_ns_{0};

@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "engine/base/limits.h"
+#include "lanes/rate_limit.h"
 #include "lease/backoff.h"
 #include "net/command.h"
 #include "net/command_words.h"
@@ -41,12 +42,26 @@ void WriteOptions(const QueueOptions& o, MonoTime now, RespWriter w) {
   span("dead-keep", o.dead_keep, limits::kDeadKeepDefault);
   w.Bulk("dead-max");
   w.Int(static_cast<int64_t>(o.dead_max.value_or(limits::kDeadMaxDefault)));
+  const auto number = [&w](std::string_view name, const auto& set) {
+    w.Bulk(name);
+    if (set) {
+      w.Int(static_cast<int64_t>(*set));
+    } else {
+      w.Bulk("none");
+    }
+  };
+  number("concurrency", o.concurrency);
+  number("space-concurrency", o.space_concurrency);
+  w.Bulk("rate");
+  w.Bulk(o.rate_micro ? RateToText(*o.rate_micro) : "none");
+  w.Bulk("burst");
+  w.Int(o.burst.value_or(1));
   // Milliseconds that the pause still lasts; -1: until it is resumed; 0: it is not paused.
   w.Bulk("paused");
   const bool paused = o.paused_until && *o.paused_until > now;
   w.Int(!paused ? 0 : *o.paused_until == MonoTime::Max() ? -1 : (*o.paused_until - now).ms());
 }
-constexpr size_t kOptionFields = 8;
+constexpr size_t kOptionFields = 12;
 
 constexpr std::string_view kAgeNames[] = {"oldest-ready-urgent", "oldest-ready-normal",
                                           "oldest-ready-low"};
@@ -111,7 +126,19 @@ Error FillInfo(Args args, QueueInfoRequest* r) {
 }
 
 namespace set_options {
-enum : size_t { kLease, kAttempts, kBackoff, kKeep, kDeadKeep, kDeadMax, kOrder };
+enum : size_t {
+  kLease,
+  kAttempts,
+  kBackoff,
+  kKeep,
+  kDeadKeep,
+  kDeadMax,
+  kOrder,
+  kConcurrency,
+  kSpaceConcurrency,
+  kRate,
+  kBurst
+};
 constexpr OptionSpec kSpecs[] = {{"lease"},
                                  {"attempts"},
                                  {"backoff"},
@@ -119,12 +146,12 @@ constexpr OptionSpec kSpecs[] = {{"lease"},
                                  {"dead-keep"},
                                  {"dead-max"},
                                  {"order"},
+                                 {"concurrency"},
+                                 {"space-concurrency"},
+                                 {"rate"},
+                                 {"burst"},
                                  // Of the contract; later.
                                  {"claims", true, false},
-                                 {"concurrency", true, false},
-                                 {"space-concurrency", true, false},
-                                 {"rate", true, false},
-                                 {"burst", true, false},
                                  {"space-rate", true, false},
                                  {"space-burst", true, false},
                                  {"space-weight", true, false},
@@ -139,6 +166,15 @@ Result<keycodec::Order> ParseOrder(std::string_view text) {
   if (words::EqualsIgnoreCase(text, "time")) return keycodec::Order::kTime;
   return Error(ErrorCode::kSyntax,
                "order " + words::Quote(text) + ": priority or time is expected");
+}
+
+// `concurrency` and `space-concurrency`: a number, or `none`, which is their default.
+Error SetSlots(std::string_view name, std::string_view value, bool unset,
+               std::optional<uint32_t>* set, std::optional<uint32_t>* unset_one) {
+  if (unset || words::EqualsIgnoreCase(value, "none")) return *unset_one = 0, Error::Ok();
+  VESTQ_WORD(*set, words::ParseNumber(name, value, 0, limits::kConcurrencyMax),
+             static_cast<uint32_t>);
+  return Error::Ok();
 }
 
 // `default` unsets. Each option appears once, so the other side of it is not set.
@@ -178,6 +214,21 @@ Error SetOption(size_t option, std::string_view value, QueueSetRequest* r) {
     case kOrder:
       if (unset) return r->unset.order = keycodec::Order::kPriority, Error::Ok();
       VESTQ_WORD(set.order, ParseOrder(value), keycodec::Order);
+      break;
+    case kConcurrency:
+      return SetSlots("concurrency", value, unset, &set.concurrency, &r->unset.concurrency);
+    case kSpaceConcurrency:
+      return SetSlots("space-concurrency", value, unset, &set.space_concurrency,
+                      &r->unset.space_concurrency);
+    case kRate:
+      if (unset || words::EqualsIgnoreCase(value, "none"))
+        return r->unset.rate_micro = 0, Error::Ok();
+      VESTQ_WORD(set.rate_micro, ParseRate(value, "rate"), uint64_t);
+      break;
+    case kBurst:
+      if (unset) return r->unset.burst = 0, Error::Ok();
+      VESTQ_WORD(set.burst, words::ParseNumber("burst", value, 1, limits::kBurstMax),
+                 static_cast<uint32_t>);
       break;
     default: break;
   }

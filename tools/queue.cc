@@ -94,7 +94,8 @@ void AddQueue(CLI::App* app, Action* action) {
       });
   Add(queue, "set", "Set options; `default` unsets one", options, action, Set)
       ->add_option("OPTION=VALUE", options->words,
-                   "lease, attempts, backoff, keep, dead-keep, dead-max, order (priority or time)")
+                   "lease, attempts, backoff, keep, dead-keep, dead-max, order (priority or time), "
+                   "concurrency, space-concurrency, rate, burst")
       ->required();
   Add(queue, "pause", "Give no more jobs out", options, action, Pause)
       ->add_option("--for", options->pause_for, "Resume by itself after this long: 30s, 10m");

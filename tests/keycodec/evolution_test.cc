@@ -137,7 +137,7 @@ TEST(Tags, OddIsSkippedAndEvenIsRefusedInEveryValueThatHasThem) {
 TEST(Tags, TheNextEvenOneIsRefused) {
   const std::pair<const char*, int> next[] = {
       {"job record", 18}, {"job row", 6},   {"dead letter", 4}, {"kept result", 4},
-      {"waiting job", 2}, {"schedule", 20}, {"queue", 20}};
+      {"waiting job", 2}, {"schedule", 20}, {"queue", 28}};
   for (const auto& [name, tag] : next) {
     for (const auto& [value, bytes] : TaggedValues()) {
       if (std::string_view(value) != name) continue;
@@ -171,6 +171,8 @@ TEST(QueueTags, DamageIsCorruption) {
   EXPECT_EQ(code({4, 2, 1, 1, 0}), ErrorCode::kCorruption) << "left over";
   EXPECT_EQ(code({16, 3, 1, 1, 1, 0}), ErrorCode::kCorruption) << "three bounds";
   EXPECT_EQ(code({16, 4, 0, 0, 0, 0, 0}), ErrorCode::kCorruption) << "no bound";
+  EXPECT_EQ(code({24, 1, 0, 0}), ErrorCode::kCorruption) << "no rate";
+  EXPECT_EQ(code({26, 1, 0, 0}), ErrorCode::kCorruption) << "no burst";
 }
 
 TEST(JobRowTags, DamageIsCorruption) {

@@ -193,6 +193,10 @@ class Random {
                     Incarnation(0)};
     }
     if (OneIn(2)) out.living.done = Incarnation(U32());
+    if (OneIn(2)) out.limits.concurrency = U32();
+    if (OneIn(2)) out.limits.space_concurrency = U32();
+    if (OneIn(2)) out.limits.rate_micro = 1 + Number(limits::kRateMicroMax - 1);
+    if (OneIn(2)) out.limits.burst = static_cast<uint32_t>(1 + Number(limits::kBurstMax - 1));
     return out;
   }
   DroppedValue AnyDroppedValue() { return {Name(limits::kQueueNameBytes)}; }

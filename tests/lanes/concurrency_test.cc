@@ -21,9 +21,9 @@ TEST(SharedSlots, TakesUpToTheLimitAndSaysWhenThereIsRoom) {
   EXPECT_TRUE(slots.TryTake(2));
   EXPECT_FALSE(slots.TryTake(2));
   EXPECT_FALSE(slots.HasRoom(2));
-  EXPECT_TRUE(slots.Give(2));
+  EXPECT_LE(slots.Give(), 2u);
   // Each one that is freed wakes one: the first waiter may still be on its way.
-  EXPECT_TRUE(slots.Give(2));
+  EXPECT_LE(slots.Give(), 2u);
   EXPECT_EQ(slots.taken(), 0u);
 }
 
@@ -31,13 +31,13 @@ TEST(SharedSlots, ALimitThatWasLoweredLetsTheRunningFinish) {
   SharedSlots slots;
   for (int i = 0; i < 5; ++i) ASSERT_TRUE(slots.TryTake(5));
   EXPECT_FALSE(slots.TryTake(2));
-  EXPECT_FALSE(slots.Give(2));  // 4
-  EXPECT_FALSE(slots.Give(2));  // 3
-  EXPECT_FALSE(slots.Give(2));  // 2
-  EXPECT_TRUE(slots.Give(2));   // 1
+  EXPECT_GT(slots.Give(), 2u);  // 4
+  EXPECT_GT(slots.Give(), 2u);  // 3
+  EXPECT_GT(slots.Give(), 2u);  // 2
+  EXPECT_LE(slots.Give(), 2u);  // 1
   EXPECT_TRUE(slots.TryTake(2));
   EXPECT_FALSE(slots.TryTake(0));
-  EXPECT_FALSE(slots.Give(0));
+  EXPECT_GT(slots.Give(), 0u);
   EXPECT_TRUE(slots.TryTake(kNoSlotLimit));
 }
 
@@ -45,9 +45,9 @@ TEST(SharedSlots, RestoredLeasesMayBeMoreThanTheLimit) {
   SharedSlots slots;
   slots.Take(3);
   EXPECT_FALSE(slots.TryTake(1));
-  EXPECT_FALSE(slots.Give(1));
-  EXPECT_FALSE(slots.Give(1));
-  EXPECT_TRUE(slots.Give(1));
+  EXPECT_GT(slots.Give(), 1u);
+  EXPECT_GT(slots.Give(), 1u);
+  EXPECT_LE(slots.Give(), 1u);
 }
 
 TEST(SharedSlots, ManyThreadsNeverHoldMoreThanTheLimit) {
@@ -66,7 +66,7 @@ TEST(SharedSlots, ManyThreadsNeverHoldMoreThanTheLimit) {
         }
         ++taken;
         running.fetch_sub(1);
-        (void)slots.Give(kLimit);
+        slots.Give();
       }
     });
   }
@@ -185,7 +185,7 @@ class SlotModel {
     const bool room = slots.Remove(Name(held.space), SpaceLimit(held.space));
     ASSERT_EQ(room, slots.HasRoom(Name(held.space), SpaceLimit(held.space)));
     // Room in the queue is room for any space, whatever this one's limit says.
-    if (queue_->Give(queue_limit_)) WakeOne();
+    if (queue_->Give() <= queue_limit_) WakeOne();
   }
   // A worker taken for dead finishes: its receipt finds no lease, and nothing is freed.
   void LateReceipt() {

@@ -102,6 +102,38 @@ TEST_P(ServerExtras, QueueOptionsAndPauses) {
   EXPECT_EQ(worker.Read().items.at(0).at("attempts").number, 3);
 }
 
+TEST_P(ServerExtras, LimitsOfAQueue) {
+  OPEN_OR_SKIP();
+  Client c(port());
+  EXPECT_EQ(c.Text({"QUEUE", "SET", "q", "concurrency", "2", "space-concurrency", "0"}), "OK");
+  EXPECT_EQ(c.Text({"QUEUE", "SET", "q", "rate", "0.5/s", "burst", "3"}), "OK");
+  Value info = c.Call({"QUEUE", "INFO", "q"});
+  EXPECT_EQ(info.at("concurrency").number, 2);
+  EXPECT_EQ(info.at("space-concurrency").number, 0);
+  EXPECT_EQ(info.at("rate").text, "0.5/s");
+  EXPECT_EQ(info.at("burst").number, 3);
+  EXPECT_EQ(c.Text({"QUEUE", "SET", "q", "space-concurrency", "none", "rate", "none", "burst",
+                    "default"}),
+            "OK");
+  info = c.Call({"QUEUE", "INFO", "q"});
+  EXPECT_EQ(info.at("space-concurrency").text, "none");
+  EXPECT_EQ(info.at("rate").text, "none");
+  EXPECT_EQ(info.at("burst").number, 1);
+  for (int i = 0; i < 4; ++i) c.Call({"ENQUEUE", "q", "p"});
+  const Value jobs = c.Call({"LEASE", "q", "COUNT", "10"});
+  ASSERT_EQ(jobs.items.size(), 2u);
+  EXPECT_EQ(c.Text({"LEASE", "q"}), c.Text({"LEASE", "nothing"}));
+  Client worker(port());
+  worker.Send({"LEASE", "q", "BLOCK", "10s"});
+  EXPECT_EQ(c.Text({"COMPLETE", jobs.items[0].at("receipt").text}), "OK");
+  EXPECT_EQ(worker.Read().items.at(0).at("attempt").number, 1);
+  EXPECT_EQ(c.Text({"QUEUE", "SET", "q", "rate", "0"}),
+            "-RANGE rate must be from 0.000001 to 1000000 jobs a second");
+  EXPECT_EQ(c.Text({"QUEUE", "SET", "q", "rate", "fast"}).substr(0, 5), "-ERR ");
+  EXPECT_EQ(c.Text({"QUEUE", "SET", "q", "burst", "0"}).substr(0, 7), "-RANGE ");
+  EXPECT_EQ(c.Text({"QUEUE", "SET", "q", "concurrency", "1000001"}).substr(0, 7), "-RANGE ");
+}
+
 TEST_P(ServerExtras, RefusesWhatIsNotOfTheForm) {
   OPEN_OR_SKIP();
   Client c(port());
@@ -122,7 +154,8 @@ TEST_P(ServerExtras, RefusesWhatIsNotOfTheForm) {
       {{"CHECKPOINT", "1.1.1"}, "-ERR wrong number of arguments for 'checkpoint' command"},
       {{"QUEUE", "SET", "q"}, "-ERR QUEUE SET needs an option and its value"},
       {{"QUEUE", "SET", "q", "lease", "1h", "lease", "2h"}, "-ERR option lease stands twice"},
-      {{"QUEUE", "SET", "q", "rate", "5"}, "-ERR option rate is not supported by this version"},
+      {{"QUEUE", "SET", "q", "ageing", "5s"},
+       "-ERR option ageing is not supported by this version"},
       {{"QUEUE", "SET", "q", "color", "5"}, "-ERR unknown option 'color' for QUEUE SET"},
       {{"QUEUE", "PAUSE", "q", "FOR", "0"}, "-RANGE FOR '0' is outside 1ms to 36500d"},
       {{"QUEUE", "RESUME", "q", "now"},

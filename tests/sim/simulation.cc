@@ -28,6 +28,7 @@ Simulation::Simulation(const SimulationOptions& options)
     world_->Run(&order);
   }
   Listen();
+  SetLimits();
 }
 
 Simulation::~Simulation() {
@@ -234,6 +235,7 @@ bool Simulation::StartOnJob(Pending* pending, Op op) {
     case Op::kGroup:
     case Op::kWaitFor:
     case Op::kPurge:
+    case Op::kLimits:
     case Op::kCheckpoint: return false;
   }
   return true;
@@ -267,6 +269,7 @@ void Simulation::CrashSomehow() {
     world_->Boot(Milliseconds(static_cast<int64_t>(random_.Below(30'000))));
   }
   pending_.clear();
+  CutLimits();
   // A claim whose LEASE was never answered may have used an attempt, and may have been the last
   // one.
   for (auto& job : jobs_) {
@@ -317,6 +320,7 @@ std::string Simulation::Run() {
 void Simulation::Drain() {
   world_->Settle();
   CollectAnswers();
+  SetLimits();
   int idle = 0;
   for (int round = 0; round < 2000 && idle < 3 && broken_.empty(); ++round) {
     bool any = false;

@@ -17,6 +17,7 @@
 //   SIM-11 a group is carried out whole or not at all, across any crash: simulation_group.cc
 //   SIM-12 to SIM-14  WAITFOR, LEASE of one space, events: simulation_watch.cc
 //   SIM-16  what was purged: simulation_purge.cc
+//   SIM-17  no more run than the limits of a queue allow: simulation_limits.cc
 //   SIM-8  at rest and after every crash the offline check finds nothing, and everything drains
 //
 // FAMILY-1 of engine/batch.h is checked for every batch that is written.
@@ -28,6 +29,7 @@
 #include <deque>
 #include <map>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -57,6 +59,19 @@ class Simulation {
  private:
   struct ModelJob;
   struct ModelGroup;
+  struct ModelLimits {  // of a queue; without a value: none, or not known
+    std::optional<uint32_t> concurrency;
+    std::optional<uint32_t> space_concurrency;
+    std::optional<uint32_t> rate;  // a second
+    uint32_t burst = 1;
+    int64_t from_boot = 0;  // they hold for claims after that
+    int64_t from_ms = 0;
+    int unsettled = 0;  // changes and DROPs under way
+  };
+  struct Starts {  // of jobs of a queue, since the last boot, in order
+    int64_t boot = 0;
+    std::vector<int64_t> at_ms;
+  };
   struct Pending;
   enum class Op : uint8_t {
     kEnqueue,
@@ -74,7 +89,8 @@ class Simulation {
     kRedrive,
     kGroup,
     kWaitFor,
-    kPurge
+    kPurge,
+    kLimits
   };
   static std::string OpName(Op op);
 
@@ -122,6 +138,18 @@ class Simulation {
   void ReadGroup(ModelGroup* group);
   void CheckGroups();
 
+  // simulation_limits.cc
+  bool StartLimits(Pending* pending);
+  void AnsweredLimits(Pending* pending);
+  void HoldLimits(const std::string& queue, const ModelLimits& limits);
+  void ForgetLimits(const std::string& queue);
+  void CutLimits();
+  void SetLimits();
+  std::unique_ptr<QueueSetRequest> AnyLimits(const std::string& queue, uint32_t least,
+                                             ModelLimits* limits);
+  void CheckLimits(const LeasedJob& leased, ModelJob* job, int64_t claimed_ms);
+  void CheckRate(const ModelLimits& limits, ModelJob* job, int64_t claimed_ms);
+
   void Cut(Pending* pending);
   // simulation_watch.cc
   void Listen();
@@ -150,6 +178,8 @@ class Simulation {
   std::map<std::string, ModelJob*> by_payload_;
   std::map<JobId, ModelJob*> by_id_;
   std::deque<std::unique_ptr<Pending>> pending_;
+  std::map<std::string, ModelLimits> limits_;
+  std::map<std::string, Starts> starts_;
   std::string broken_;
   uint64_t crashes_ = 0;
   uint64_t deliveries_ = 0;

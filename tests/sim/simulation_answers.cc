@@ -54,6 +54,7 @@ void Simulation::Answered(Pending* pending) {
     case Op::kReschedule: return AnsweredHandling(pending);
     case Op::kCheckpoint: return AnsweredCheckpoint(pending);
     case Op::kGroup: return AnsweredGroup(pending);
+    case Op::kLimits: return AnsweredLimits(pending);
     case Op::kWaitFor: return AnsweredWaitFor(*pending);
     default: return AnsweredSettle(pending);
   }
@@ -149,6 +150,7 @@ void Simulation::Delivered(const LeasedJob& leased, uint64_t asked_event) {
   job->lease_until_ms = now_ms + (leased.deadline.ms() - world_->clock().wall_ms);
   job->lease_boot = world_->clock().boot;
   if (RevokedSince(*job, claimed_ms)) job->lease_until_ms = 0;
+  CheckLimits(leased, job, claimed_ms);
 }
 
 void Simulation::AnsweredSettle(Pending* pending) {

@@ -7,9 +7,10 @@
 namespace vestq {
 
 std::string Simulation::OpName(Op op) {
-  static constexpr std::array<const char*, 16> kNames = {
-      "ENQUEUE", "LEASE",   "COMPLETE",   "FAIL",       "RELEASE", "RENEW", "CANCEL",  "JOB",
-      "REVOKE",  "PROMOTE", "RESCHEDULE", "CHECKPOINT", "REDRIVE", "GROUP", "WAITFOR", "PURGE"};
+  static constexpr std::array<const char*, 17> kNames = {
+      "ENQUEUE", "LEASE", "COMPLETE", "FAIL",    "RELEASE",    "RENEW",
+      "CANCEL",  "JOB",   "REVOKE",   "PROMOTE", "RESCHEDULE", "CHECKPOINT",
+      "REDRIVE", "GROUP", "WAITFOR",  "PURGE",   "QUEUE SET"};
   return kNames[static_cast<size_t>(op)];
 }
 
@@ -69,6 +70,7 @@ bool Simulation::CancelDead() {
 bool Simulation::StartHandling(Pending* pending) {
   if (jobs_.empty()) return false;
   const uint64_t dice = random_.Below(4);
+  if (random_.Chance(0.2)) return StartLimits(pending);
   if (dice == 3) return random_.Chance(0.15) ? StartPurge(pending) : StartRedrive(pending);
   ModelJob* job = dice == 0 ? RandomLeased() : random_.Pick(jobs_).get();
   if (job == nullptr || job->id == JobId(0) || job->busy > 0) return false;

@@ -41,6 +41,8 @@ struct Simulation::ModelJob {
   Receipt receipt;             // of the last delivery
   int64_t lease_until_ms = 0;  // boottime; the lease certainly holds until then
   int64_t lease_boot = 0;
+  std::string lease_queue;  // of the last delivery
+  std::string lease_space;
   int64_t claimed_ms = 0;  // of the last delivery
   int64_t claim_boot = 0;
   int64_t revoked_ms = -1;  // when a REVOKE was last answered, or cut off
@@ -76,6 +78,7 @@ struct Simulation::Pending {
   uint64_t asked_event = 0;
   Receipt receipt;
   bool receipt_current = false;
+  ModelLimits limits;  // that QUEUE SET sets
   ModelGroup* group = nullptr;
   std::vector<std::unique_ptr<Pending>> parts;  // of a group: its members, but for the SETs
 };

@@ -18,6 +18,8 @@ bool Simulation::StartPurge(Pending* pending) {
   request->queue = random_.Pick(kQueues);
   if (random_.Chance(0.3)) {
     request->drop = true;
+    ForgetLimits(request->queue);
+    ++limits_[request->queue].unsettled;
   } else {
     if (random_.Chance(0.5)) request->state = random_.Pick(kStates);
     if (random_.Chance(0.3)) {
@@ -50,6 +52,7 @@ bool Simulation::MayBePurged(const ModelJob& job, const PurgeRequest& purge) con
 
 void Simulation::AnsweredPurge(Pending* pending) {
   const auto& request = static_cast<const PurgeRequest&>(*pending->request);
+  if (request.drop) --limits_[request.queue].unsettled;
   if (request.error.code() == ErrorCode::kNotFound) return;
   if (!request.error.ok()) return Broken("PURGE failed: " + request.error.ToString());
   size_t most = 0;
