@@ -50,8 +50,8 @@ struct Manifest {
 Error Refusal(const std::string& path, const std::string& why) {
   return Error(ErrorCode::kCorruption, "the data directory \"" + path +
                                            "\" has lost acknowledged changes: " + why +
-                                           ". Nothing was changed. Restore a copy, or accept the "
-                                           "loss explicitly to open what is left");
+                                           ". Nothing was changed. Restore a copy, or open what is "
+                                           "left with `vestq serve --accept-data-loss`");
 }
 
 // Opens read-only without replaying anything. The numbers are exact: ColumnFamilyLogNumberMap has

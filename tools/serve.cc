@@ -359,7 +359,8 @@ void AddServe(CLI::App* app, Action* action) {
       ->check(Between(1, limits::kCoresMax));
   serve
       ->add_option("--memory", options->memory,
-                   "One budget for everything; resident size stays within 1.25 times it")
+                   "One budget for everything; resident size stays within 1.25 times it (great MULTI "
+                   "groups: about 2)")
       ->capture_default_str();
   serve->add_option("--durability", options->durability, "sync, interval:DURATION or os")
       ->capture_default_str();
