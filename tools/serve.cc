@@ -358,9 +358,10 @@ void AddServe(CLI::App* app, Action* action) {
                    "Reactor threads, each on its own lanes (as many as there are CPUs)")
       ->check(Between(1, limits::kCoresMax));
   serve
-      ->add_option("--memory", options->memory,
-                   "One budget for everything; resident size stays within 1.25 times it (great MULTI "
-                   "groups: about 2)")
+      ->add_option(
+          "--memory", options->memory,
+          "One budget for everything; resident size stays within 1.25 times it (great MULTI "
+          "groups: about 2)")
       ->capture_default_str();
   serve->add_option("--durability", options->durability, "sync, interval:DURATION or os")
       ->capture_default_str();
