@@ -332,6 +332,7 @@ void Core::Impl::FailEverything() {
     queue->parked.clear();
     for (auto& [request, local] : parked) {
       SetFailure(request);
+      if (local) DropProbes(static_cast<LeaseRequest*>(request));  // they would come home to it
       Executed(request);
     }
   }

@@ -37,6 +37,7 @@ void Core::Impl::Tell(LaneId to, keycodec::HandoverValue word, std::function<voi
   JobsPart* const part = made.get();
   part->work = JobsPart::Work::kHandover;
   part->owner = shared_->OwnerOf(to);
+  part->origin = id_;  // also of one that FailWords ends before it is started
   part->word = std::move(word);
   // Never twice in an epoch, over all cores.
   part->word_key =

@@ -133,6 +133,21 @@ void Core::Impl::ReadFailed(CoreQueue* queue, SpaceState* space, const Error& er
   Log("a read failed: " + error.ToString());
   auto parked = std::move(queue->parked);
   queue->parked.clear();
+  // Before anybody is answered: what is behind a LEASE in its stream runs at once. Another LEASE must not
+  // wait for this read, which is over, and after a PURGE the space is none of the queue's.
+  if (space != nullptr) {
+    if (space->cold) {
+      space->cold = false;
+      --queue->cold_spaces;
+    }
+    SpaceChanged(space);
+    if (!shared_->writes->failed()) {
+      retries_.emplace(now() + kReadRetry, [this, queue] {
+        ++queue->new_jobs;
+        MarkNotify(queue);
+      });
+    }
+  }
   for (auto& [request, local] : parked) {
     if (static_cast<LeaseRequest*>(request)->jobs.empty()) request->error = error;
     if (local) {
@@ -141,17 +156,6 @@ void Core::Impl::ReadFailed(CoreQueue* queue, SpaceState* space, const Error& er
       executed_.push_back(request);
     }
   }
-  if (space == nullptr) return;
-  if (space->cold) {
-    space->cold = false;
-    --queue->cold_spaces;
-  }
-  SpaceChanged(space);
-  if (shared_->writes->failed()) return;
-  retries_.emplace(now() + kReadRetry, [this, queue] {
-    ++queue->new_jobs;
-    MarkNotify(queue);
-  });
 }
 
 // --- Zones found at a start ---

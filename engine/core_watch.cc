@@ -75,6 +75,7 @@ void Core::Impl::EndFound(JobId id, const LookupTask* task) {
   const bool ended =
       LeaseOf(id) == nullptr && (task->state == JobState::kGone || task->state == JobState::kDead ||
                                  task->state == JobState::kDone);
+  std::vector<WaitForRequest*> over;
   for (WaitForRequest* request : std::vector<WaitForRequest*>(it->second)) {
     if (task->error.ok() && !ended && request->wait) {
       // Not before the first look: however short the wait, an end that was there is seen.
@@ -89,8 +90,10 @@ void Core::Impl::EndFound(JobId id, const LookupTask* task) {
     } else if (ended) {
       DescribeFound(request, task);
     }
-    Executed(request);
+    over.push_back(request);
   }
+  // Not before all are described: what is behind one in its stream runs at once, and may drop the queue.
+  for (WaitForRequest* request : over) Executed(request);
 }
 
 // It no longer waits; the caller answers it.

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "engine/base/limits.h"
+#include "engine/purge_request.h"
 #include "keycodec/keys.h"
 #include "tests/engine/world_fixture.h"
 
@@ -103,6 +104,63 @@ TEST(FailedStore, IsNoticedByACoreWhereOnlyLeasesWait) {
   EXPECT_TRUE(done && lost_done);
 }
 
+// Whoever ends it calls back into the core that has made it: another core must not be the one.
+TEST(FailedStore, EndsAWordThatWasNotSentOnItsOwnCore) {
+  World world(Cores(2));
+  world.Open();
+  const JobId parent = world.Enqueue("q", "p");
+  world.fs().Inject({SimCall::kAppend, 1, true, SimErrno::kIo, ".log"});
+  EnqueueRequest lost, child;
+  bool lost_done = false, child_done = false;
+  lost.queue = child.queue = "q";
+  world.Start(&lost, &lost_done);
+  world.core(0)->Turn();
+  child.after = {parent};
+  world.Start(&child, &child_done, 1);
+  world.engine()->WriteDrain();
+  ASSERT_TRUE(world.engine()->failed());
+  for (int i = 0; i < 3; ++i) world.core(1)->Turn();
+  EXPECT_TRUE(child_done) << "the word was given to core 0";
+  EXPECT_FALSE(child.error.ok());
+  world.Settle();
+  EXPECT_TRUE(lost_done);
+}
+
+// A LEASE of a space has probes with other cores when the store fails, and stands still for a read.
+TEST(FailedStore, LeavesNoProbesOfALeaseThatItEnds) {
+  World world(Cores(2));
+  world.Open();
+  PutJob(
+      &world,
+      [](EnqueueRequest* job) {
+        job->when = EnqueueRequest::When::kDelay;
+        job->delay = Seconds(60);
+      },
+      0);
+  LeaseRequest lease;
+  bool done = false;
+  lease.queues = {"q"};
+  lease.one_space = true;
+  lease.wait = true;
+  world.Start(&lease, &done);
+  world.Settle();
+  ASSERT_THAT(lease.probes, SizeIs(2));
+  world.Advance(Seconds(60));
+  world.core(0)->Turn();
+  while (world.engine()->RunRead()) {
+  }
+  world.core(0)->Turn();  // the job vests, its record must be read
+  ASSERT_TRUE(lease.under_way);
+  world.fs().Inject({SimCall::kAppend, 1, true, SimErrno::kIo, ".log"});
+  world.engine()->WriteDrain();
+  ASSERT_TRUE(world.engine()->failed());
+  world.core(0)->Turn();
+  ASSERT_TRUE(done);
+  EXPECT_FALSE(lease.error.ok());
+  EXPECT_THAT(lease.probes, IsEmpty()) << "they come home to a request that is gone";
+  world.Settle();
+}
+
 TEST(ReadError, DoesNotLeaveWaitingLeasesBesideAReadyJob) {
   WorldOptions options;
   options.lanes = 1;  // all jobs vest at once, and wake one
@@ -140,6 +198,63 @@ TEST(ReadError, DoesNotLeaveWaitingLeasesBesideAReadyJob) {
     world.Settle();
   }
   EXPECT_TRUE(done[1] && done[2]) << "LEASEs wait although jobs are ready (WAIT-1)";
+}
+
+// What is behind a LEASE in its stream runs as soon as that has its error.
+class ReadErrorInAStream : public ::testing::Test {
+ protected:
+  ReadErrorInAStream() : world_(WorldOf(1, 1)) {  // one lane: one read
+    world_.Open();
+    for (int i = 0; i < 400; ++i) {  // enough for the first of them to be in table files
+      EnqueueRequest job;
+      job.queue = i < 3 ? "q" : "other";
+      job.payload.resize(16384);
+      for (char& c : job.payload) c = static_cast<char>(world_.random().Next());
+      world_.Run(&job);
+      EXPECT_TRUE(job.error.ok());
+    }
+    EXPECT_TRUE(world_.Close().ok());
+    world_.Open();
+    world_.Settle();
+    world_.fs().Inject({SimCall::kRead, 1, true, SimErrno::kIo, ".blob"});
+  }
+
+  World world_;
+  Stream stream_;
+};
+
+TEST_F(ReadErrorInAStream, TheNextLeaseIsAnsweredToo) {
+  LeaseRequest leases[3];
+  bool done[3] = {};
+  for (int i = 0; i < 3; ++i) {
+    leases[i].queues = {"q"};
+    world_.Start(&leases[i], &done[i], 0, &stream_);
+  }
+  world_.Settle();
+  for (int i = 0; i < 3; ++i) {
+    ASSERT_TRUE(done[i]) << "LEASE " << i << " waits for a read that is over";
+    EXPECT_EQ(leases[i].error.code(), ErrorCode::kIo);
+  }
+  world_.fs().ClearFaults();
+  EXPECT_THAT(world_.Lease("q", 3), SizeIs(3));
+}
+
+TEST_F(ReadErrorInAStream, APurgeMayFollow) {
+  LeaseRequest lease;
+  PurgeRequest purge;
+  bool leased = false, purged = false;
+  lease.queues = {"q"};
+  purge.queue = "q";
+  world_.Start(&lease, &leased, 0, &stream_);
+  world_.Start(&purge, &purged, 0, &stream_);
+  world_.Settle();
+  ASSERT_TRUE(leased && purged);
+  EXPECT_EQ(lease.error.code(), ErrorCode::kIo);
+  EXPECT_EQ(purge.removed, 3u);
+  world_.fs().ClearFaults();
+  EXPECT_THAT(world_.Lease("q"), IsEmpty());
+  world_.Enqueue("q", "p");
+  EXPECT_THAT(world_.Lease("q"), SizeIs(1));
 }
 
 // --- Answers ---

@@ -2,6 +2,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "engine/purge_request.h"
 #include "engine/watch_request.h"
 #include "tests/engine/world_fixture.h"
 
@@ -222,6 +223,37 @@ TEST_F(WaitFor, ManyWaitForOneJob) {
   EXPECT_TRUE(world_.Complete(Take()).ok());
   world_.Settle();
   for (size_t i = 0; i < kMany; ++i) EXPECT_TRUE(done[i] && requests[i]->ended) << i;
+}
+
+// What is behind the first in its stream runs when that has its answer, and the second has its own.
+TEST(TwoWaitFors, TheQueueMayBeDroppedBehindOne) {
+  World world(WorldOf(1));
+  world.Open();
+  const JobId id = PutJob(
+      &world, [](EnqueueRequest* job) { job->keep = Seconds(9); }, 0);
+  Stream stream;
+  WaitForRequest waits[2];
+  PurgeRequest drop;
+  bool done[3] = {};
+  for (WaitForRequest& wait : waits) {
+    wait.id = id;
+    wait.wait = true;
+  }
+  drop.queue = "q";
+  drop.drop = true;
+  world.Start(&waits[0], &done[0], 0, &stream);
+  world.Start(&drop, &done[1], 0, &stream);
+  world.Start(&waits[1], &done[2]);
+  world.Settle();
+  const auto jobs = world.Lease("q");
+  ASSERT_THAT(jobs, SizeIs(1));
+  EXPECT_TRUE(world.Complete(jobs[0].receipt).ok());
+  world.Settle();
+  ASSERT_TRUE(done[0] && done[1] && done[2]);
+  for (const WaitForRequest& wait : waits) {
+    EXPECT_EQ(wait.state, JobState::kDone);
+    EXPECT_EQ(wait.queue, "q");
+  }
 }
 
 TEST_F(WaitFor, RandomEndsAbandonsAndTimeoutsAreAllAnswered) {
