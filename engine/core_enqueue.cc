@@ -1,6 +1,7 @@
 // How a job enters the store: ENQUEUE, and the two ways a vesting key is put.
 #include "engine/base/check.h"
 #include "engine/core_impl.h"
+#include "engine/zone_tasks.h"
 
 namespace vestq {
 
@@ -155,7 +156,9 @@ void Core::Impl::PutReady(CoreQueue* queue, LaneId lane, std::string_view space,
 
   SpaceState* const state = SpaceOf(queue, space);
   LaneZone* const zone = ZoneOf(state, lane, order);
-  if (record != nullptr && cached_bytes_ + record->size() > shared_->payload_cache_bytes)
+  // A checkpoint or a moved EXPIRE is read with the record, when the job is taken.
+  if (record != nullptr &&
+      (NeedsJobRow(value.flags) || cached_bytes_ + record->size() > shared_->payload_cache_bytes))
     record.reset();
   if (record != nullptr) cached_bytes_ += record->size();
   cached_bytes_ -=

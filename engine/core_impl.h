@@ -536,6 +536,8 @@ class Core::Impl {
   void DropOver(CoreQueue* queue, int64_t last_ms);
   void RetryKeep(CoreQueue* queue, const Error& error);
   void LookAgainAt(CoreQueue* queue, MonoTime when);
+  void ForgetDeaths(CoreQueue* queue);
+  void ForgetPart(JobsPart* part);
   void DropPart(JobsPart* part);
 
   // core_handling.cc

@@ -63,6 +63,7 @@ void Core::Impl::DoPart(JobsPart* part) {
     case JobsPart::Work::kRedrive: return RedrivePart(part);
     case JobsPart::Work::kDrop: return DropPart(part);
     case JobsPart::Work::kKeep: return KeepPart(part);
+    case JobsPart::Work::kForget: return ForgetPart(part);
     case JobsPart::Work::kNote: return NotePart(part);
     case JobsPart::Work::kHandover: return TakeWord(part);
     case JobsPart::Work::kSwitch: return SwitchPart(part);

@@ -95,7 +95,6 @@ void Core::Impl::KeepNext() {
 // Looks at the queue's oldest dead letters; what is over goes, a slice after the other.
 void Core::Impl::KeepNoMore(CoreQueue* queue) {
   CoreQueue::Retention& retention = queue->retention;
-  retention.known = true;
   if (retention.running) {
     retention.again = true;
     return;
@@ -150,15 +149,27 @@ void Core::Impl::FinishKeep(CoreQueue* queue, PeekTask* task) {
     part->keys.push_back(std::move(key));
   }
   if (!retention.parts.empty()) return DropOver(queue, last_dropped_ms);
+  if (first_kept_ms < 0 && !retention.forgotten) return ForgetDeaths(queue);
+  retention.forgotten = false;
   retention.running = false;
   if (first_kept_ms >= 0) {
     retention.from_ms = std::max<int64_t>(0, first_kept_ms - kLateMs);
     LookAgainAt(queue, MonoTime(first_kept_ms) + keep);
-  } else {
-    retention.known = false;  // nothing is dead: the next death tells
   }
   if (retention.again) return KeepNoMore(queue);
   KeepNext();
+}
+
+// Nothing is dead: each core tells of its next death again. One that a core has entered before it heard so
+// is found by looking once more.
+void Core::Impl::ForgetDeaths(CoreQueue* queue) {
+  ToAllCores(
+      queue->record, [](JobsPart* part) { part->work = JobsPart::Work::kForget; },
+      [this, queue] {
+        queue->retention.forgotten = true;
+        queue->retention.running = false;
+        KeepNoMore(queue);
+      });
 }
 
 void Core::Impl::DropOver(CoreQueue* queue, int64_t last_ms) {
@@ -197,6 +208,12 @@ void Core::Impl::LookAgainAt(CoreQueue* queue, MonoTime when) {
 }
 
 // --- At the owner ---
+
+void Core::Impl::ForgetPart(JobsPart* part) {
+  CoreQueue* const queue = part->from_queue->slots[id_.value()].core_queue;
+  if (queue != nullptr) queue->retention.known = false;
+  Executed(part);
+}
 
 void Core::Impl::DropPart(JobsPart* part) {
   WalkJobs(

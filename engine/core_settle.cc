@@ -195,7 +195,7 @@ void Core::Impl::Fail(FailRequest* request, const LookupTask* read) {
 
   CoreQueue* const queue = QueueById(lease->queue);
   Count(queue, keycodec::Counter::kFailed, 1);
-  Emit(EventKind::kFailed, *lease, last_error);
+  Emit(EventKind::kFailed, *lease, request->reason);
   if (dies) {
     request->dead = true;
     MakeDead(lease,

@@ -88,12 +88,13 @@ struct CoreQueue {
   uint32_t new_jobs = 0;  // became ready in this turn, not yet told to anyone
   // Of dead letters (core_retention.cc).
   struct Retention {
-    bool known = false;  // this run's first death has been told to the keeper
+    bool known = false;  // a death has been told to the keeper, and it has not found none since
     bool asked = false;  // a word to the keeper is under way
     // The keeper's.
     bool running = false;
     bool again = false;
-    int64_t from_ms = 0;  // no dead letter is older
+    bool forgotten = false;  // nothing was dead a moment ago, and every core knows
+    int64_t from_ms = 0;     // no dead letter is older
     MonoTime timer = MonoTime::Max();
     std::vector<std::unique_ptr<Request>> parts;  // of the slice under way: JobsPart
     size_t parts_running = 0;

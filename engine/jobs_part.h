@@ -32,6 +32,7 @@ struct JobsPart : Request {
     kRedrive,
     kDrop,      // dead letters whose time is over
     kKeep,      // a queue has dead letters that its keeper must look at: `from_queue`
+    kForget,    // that keeper has found none: tell it of the next
     kNote,      // a job has been put into SCHEDULED of `note_lane`: look there
     kHandover,  // word about edges between jobs: `word`, whose row is `word_key` (core_links.cc)
     kSwitch,    // `from_queue` has another life: switch to it

@@ -16,7 +16,7 @@ namespace {
 
 constexpr int kBacklog = 4096;
 // How long a busy address is tried again: about a second.
-constexpr int kAddressTries = 20;
+constexpr int kAddressTries = 60;
 constexpr int64_t kAddressPauseMs = 50;
 
 Error BadAddress(std::string_view address, std::string_view why) {

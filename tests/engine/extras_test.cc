@@ -285,6 +285,29 @@ TEST_F(Extras, TheSameKeyFromTwoCoresAtOnceMakesOneJob) {
   EXPECT_EQ(world_.Counts("q").ready, 200);
 }
 
+TEST_F(Extras, ReplaceLeavesTheCheckpoint) {
+  for (const Duration delay : {Duration(0), Seconds(5)}) {
+    Unique("k");
+    LeasedJob job = One();
+    ASSERT_TRUE(Checkpoint(job.receipt, "half").ok());
+    ReleaseRequest release;
+    release.receipt = job.receipt;
+    release.delay = delay;
+    world_.Run(&release);
+    ASSERT_TRUE(release.error.ok());
+    const Added replaced = Enqueue([](EnqueueRequest* r) {
+      r->payload = "new";
+      r->unique_key = "k";
+      r->unique_replace = true;
+    });
+    EXPECT_EQ(replaced.state, JobState::kReady);
+    job = One();
+    EXPECT_EQ(job.payload, "new");
+    EXPECT_EQ(job.checkpoint, "half");
+    ASSERT_TRUE(world_.Complete(job.receipt).ok());
+  }
+}
+
 TEST_F(Extras, ReplaceGivesTheHolderPayloadTimeAndPriority) {
   auto replace = [&](const std::string& payload, Duration delay, uint32_t priority) {
     return Enqueue([&](EnqueueRequest* r) {

@@ -112,6 +112,17 @@ TEST_P(Retention, TheyGoWhenTheirTimeIsOver) {
   EXPECT_EQ(world_.State(third), JobState::kGone);
 }
 
+TEST_P(Retention, EachTimeAfterNothingWasDead) {
+  Set([](QueueOptions* set) { set->dead_keep = Milliseconds(500); });
+  for (int i = 1; i <= 12; ++i) {
+    Die("space" + std::to_string(i));
+    ExpectDead(1, i - 1);
+    world_.Advance(Milliseconds(600));
+    world_.Settle();
+    ExpectDead(0, i);
+  }
+}
+
 TEST_P(Retention, ByDefaultHalfAYear) {
   const JobId id = Die();
   world_.Advance(Days(180) - Seconds(1));
