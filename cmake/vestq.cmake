@@ -81,7 +81,7 @@ function(vestq_precompile_test name uses fast)
     add_executable(${precompiled} EXCLUDE_FROM_ALL "${CMAKE_BINARY_DIR}/${precompiled}.cc")
     target_link_libraries(${precompiled} PRIVATE ${libraries})
     if(NOT fast)
-      target_compile_options(${precompiled} PRIVATE $<$<CONFIG:Release>:-O0>)
+      target_compile_options(${precompiled} PRIVATE -O0)
     endif()
     target_precompile_headers(${precompiled} PRIVATE ${headers})
   endif()
@@ -90,8 +90,8 @@ endfunction()
 
 # vestq_test(NAME SOURCES a_test.cc ... USES library ... [LABELS l ...] [TIMEOUT s] [ARGS ...] [FAST] [ROCKSDB_THREADS])
 #
-# A GoogleTest program, one CTest entry. Its own files are compiled with -O0 in a Release build, where most of the time
-# goes into compiling tests; FAST ones are not: they count in millions. The label `threads` says that code of ours runs in
+# A GoogleTest program, one CTest entry. Its own files are compiled with -O0, since most of the time of a build goes
+# into compiling tests; FAST ones are not: they count in millions. The label `threads` says that code of ours runs in
 # several threads at once there: those programs run under ThreadSanitizer. The others abort when they start a thread, so
 # that the label cannot be forgotten; ROCKSDB_THREADS ones may, because RocksDB has its own.
 function(vestq_test name)
@@ -100,7 +100,7 @@ function(vestq_test name)
   target_link_libraries(${name} PRIVATE vestq_flags ${ARG_USES} GTest::gtest GTest::gmock GTest::gtest_main)
   set_target_properties(${name} PROPERTIES RUNTIME_OUTPUT_DIRECTORY "${CMAKE_BINARY_DIR}/tests")
   if(NOT ARG_FAST)
-    target_compile_options(${name} PRIVATE $<$<CONFIG:Release>:-O0>)
+    target_compile_options(${name} PRIVATE -O0)
   endif()
   if(VESTQ_PCH)
     vestq_precompile_test(${name} "${ARG_USES}" "${ARG_FAST}")
