@@ -352,19 +352,21 @@ class Core::Impl {
   void Claim(CoreQueue* queue, LaneZone* zone, LeaseRequest* request);
   bool DropLapsed(LaneZone* zone);
   void FinishLease(LeaseRequest* request);
+  bool AnyHead(const LeaseRequest& request, bool closed_too) const;
+  CoreId BestCore(const QueueRecord& record, const LeaseRequest& request) const;
+  void UnparkLeases(CoreQueue* queue);
+  bool StillHidden(const CoreQueue* queue) const;
+
+  // core_waiting.cc
   void Register(LeaseRequest* request);
   void Unregister(LeaseRequest* request);
   void ShowWaiters(CoreQueue* queue);
-  bool AnyHead(const LeaseRequest& request, bool closed_too) const;
-  CoreId BestCore(const QueueRecord& record, const LeaseRequest& request) const;
   void ServeWaiters();
   void TellOthers();
   void WakeOne(QueueRecord* record);
   void PassOnWake(QueueRecord* record);
-  void UnparkLeases(CoreQueue* queue);
   void ExpireWaits();
   void AbandonLease(LeaseRequest* request);
-  bool StillHidden(const CoreQueue* queue) const;
 
   // core_space.cc
   void ArmProbes(LeaseRequest* request);

@@ -37,6 +37,12 @@ bool CountsSlots(const QueueRecord& record) {
   return Concurrency(record) != kNoSlotLimit || SpaceConcurrency(record) != kNoSlotLimit;
 }
 
+// Of a lease that there is already.
+void CountSlot(CoreQueue* queue, const Lease& lease) {
+  queue->record->taken.Take();
+  lease.space.empty() ? queue->record->unnamed_taken.Take() : queue->slots.Add(lease.space);
+}
+
 RateLimit Rate(const QueueRecord& record) {
   const int64_t rate = record.settings.rate_micro.load(std::memory_order_acquire);
   if (rate < 1) return RateLimit();
@@ -52,10 +58,8 @@ void Core::Impl::LimitsChanged(CoreQueue* queue) {
   NoteRate(queue);
   if (CountsSlots(*record) && !queue->counted) {
     queue->counted = true;
-    leases_.ForEach([queue, record](const Lease& lease) {
-      if (lease.queue != queue->life.number) return;
-      record->taken.Take();
-      lease.space.empty() ? record->unnamed_taken.Take() : queue->slots.Add(lease.space);
+    leases_.ForEach([queue](const Lease& lease) {
+      if (lease.queue == queue->life.number) CountSlot(queue, lease);
     });
     // The last one to count tells the others, whose waiters have found the queue closed.
     if (record->counting.fetch_add(1, std::memory_order_acq_rel) + 1 == shared_->cores) {
@@ -106,10 +110,7 @@ void Core::Impl::BeginLimits() {
   if (counted.empty()) return;
   leases_.ForEach([&counted](const Lease& lease) {
     const auto it = counted.find(lease.queue.value());
-    if (it == counted.end()) return;
-    QueueRecord* const record = it->second->record;
-    record->taken.Take();
-    lease.space.empty() ? record->unnamed_taken.Take() : it->second->slots.Add(lease.space);
+    if (it != counted.end()) CountSlot(it->second, lease);
   });
 }
 

@@ -108,13 +108,7 @@ TEST_F(Drop, ThoseThatWaitForItsJobsAreDead) {
   Put([&](EnqueueRequest* r) { r->after = {leased, ready}; });
   EXPECT_EQ(Run(), 3u);
   world_.Settle();
-  for (const JobId child : children) {
-    JobRequest job;
-    job.id = child;
-    world_.Run(&job);
-    EXPECT_EQ(job.state, JobState::kDead);
-    EXPECT_THAT(job.reason, testing::HasSubstr("which it waited for, was dropped with its queue"));
-  }
+  ExpectDead(children, "was dropped with its queue");
   ExpectClean();
 }
 

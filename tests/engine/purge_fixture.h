@@ -5,6 +5,8 @@
 #include <gtest/gtest.h>
 
 #include <functional>
+#include <string>
+#include <vector>
 
 #include "engine/purge_request.h"
 #include "tests/engine/world_fixture.h"
@@ -28,6 +30,16 @@ class QueueOnCores : public ::testing::Test {
     EXPECT_TRUE(request.error.ok()) << request.error.text();
     added_ = request.added;
     return request.id;
+  }
+  // They died by `why`: what became of the job that they waited for.
+  void ExpectDead(const std::vector<JobId>& children, const std::string& why) {
+    for (const JobId child : children) {
+      JobRequest job;
+      job.id = child;
+      world_.Run(&job);
+      EXPECT_EQ(job.state, JobState::kDead);
+      EXPECT_THAT(job.reason, ::testing::HasSubstr("which it waited for, " + why));
+    }
   }
   // Nothing is wrong, and nothing is left to erase.
   void ExpectClean() {

@@ -291,13 +291,7 @@ TEST_F(Purge, ThoseThatWaitForWhatIsPurgedAreDead) {
   EXPECT_EQ(world_.Counts("q").waiting, 1);
   EXPECT_EQ(Run(), 3u);
   world_.Settle();
-  for (const JobId child : children) {
-    JobRequest job;
-    job.id = child;
-    world_.Run(&job);
-    EXPECT_EQ(job.state, JobState::kDead);
-    EXPECT_THAT(job.reason, HasSubstr("which it waited for, was purged"));
-  }
+  ExpectDead(children, "was purged");
   EXPECT_EQ(world_.State(of_dead), JobState::kWaiting);
   EXPECT_EQ(RunState(JobState::kDead), 1u);
   world_.Settle();
@@ -332,13 +326,7 @@ TEST_F(Purge, ThoseThatWaitForWhatIsPurgedOneByOneAreDeadToo) {
             }),
             1u);
   world_.Settle();
-  for (const JobId child : children) {
-    JobRequest job;
-    job.id = child;
-    world_.Run(&job);
-    EXPECT_EQ(job.state, JobState::kDead);
-    EXPECT_THAT(job.reason, HasSubstr("which it waited for, was purged"));
-  }
+  ExpectDead(children, "was purged");
   EXPECT_EQ(world_.Counts("q").cancelled, 3) << "counted as before";
   ExpectClean();
 }
