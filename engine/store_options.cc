@@ -27,6 +27,7 @@ constexpr uint64_t kOutOfReach = uint64_t{1} << 50;
 constexpr int kOpenFilesMax = 512;
 constexpr int kOpenFilesMin = 16;
 constexpr size_t kBlobBytesMin = 512;
+constexpr int kCacheShardBits = 2;  // few threads read; and a shard must hold what is cached, whole
 constexpr uint64_t kManifestBytesMax = 8 * kMiB;
 // Lane and range: READY, LEASED and SCHEDULED of a lane each grow at their own place.
 constexpr size_t kVestingHintBytes = keycodec::kLaneBytes + 1;
@@ -64,6 +65,12 @@ void SetCommon(const std::shared_ptr<rocksdb::Cache>& cache, rocksdb::ColumnFami
   table.cache_index_and_filter_blocks = true;
   table.cache_index_and_filter_blocks_with_high_priority = true;
   table.block_size = 8 * kKiB;
+  // Filters and indices in parts: whole ones of some millions of keys are larger than a shard of the cache, and each Get
+  // would read and check them anew.
+  table.index_type = rocksdb::BlockBasedTableOptions::kTwoLevelIndexSearch;
+  table.partition_filters = true;
+  table.metadata_block_size = 4 * kKiB;
+  table.pin_top_level_index_and_filter = true;
   table.filter_policy.reset(rocksdb::NewBloomFilterPolicy(10));
   table.optimize_filters_for_memory = true;
   o->table_factory.reset(rocksdb::NewBlockBasedTableFactory(table));
@@ -191,7 +198,7 @@ rocksdb::DBOptions MakeDbOptions(const StoreOptions& options) {
 
 std::vector<rocksdb::ColumnFamilyDescriptor> MakeFamilies(const StoreOptions& options) {
   const MemorySplit split = SplitMemory(options.memory);
-  const std::shared_ptr<rocksdb::Cache> cache = rocksdb::NewLRUCache(split.block_cache);
+  const std::shared_ptr<rocksdb::Cache> cache = rocksdb::NewLRUCache(split.block_cache, kCacheShardBits);
 
   rocksdb::ColumnFamilyOptions rows;
   rows.write_buffer_size = split.rows_buffer;
