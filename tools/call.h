@@ -12,6 +12,7 @@
 #include "engine/base/result.h"
 #include "tools/client.h"
 #include "tools/commands.h"
+#include "tools/time_text.h"
 
 namespace vestq {
 
@@ -22,17 +23,26 @@ struct CallOptions {
 };
 // Adds --server, which the environment variable VESTQ_SERVER stands in for: `vestq work` sets it for its
 // commands.
-void AddServerOption(CLI::App* command, std::string* server);
+void AddServerOption(Command command, std::string* server);
 // Adds --server and --json to a sub-command; `json` is what its help says of the output.
-void AddCallOptions(CLI::App* command, CallOptions* options, const char* json);
+void AddCallOptions(Command command, CallOptions* options, const char* json);
 
 // Connects, has `act` talk to the daemon and returns the exit status; what goes wrong is one line on
 // stderr that begins with "vestq NAME: ".
 int WithDaemon(std::string_view name, const CallOptions& options,
                const std::function<Error(Client* client)>& act);
 
+// What a map of the daemon says under `name`, for people: times as such, "-" for null.
+[[nodiscard]] std::string ValueText(MapOf of, std::string_view name, const redisReply& value);
 // A flat map of the daemon as "name value" lines, aligned.
-void PrintMap(const redisReply& map);
+void PrintMap(MapOf of, const redisReply& map);
+// The same with a blank for each control character, so that a row of a table stays one, whatever a job's reason or
+// space is.
+[[nodiscard]] std::string OnOneLine(std::string text);
+// "OPTION=VALUE" as two words each, as QUEUE SET and SPACE SET take them; the views live as long as the settings.
+// Errors: kSyntax for one without "=".
+[[nodiscard]] Error AppendSettings(const std::vector<std::string>& settings,
+                                   std::vector<std::string_view>* words);
 // Error of stdout, if it failed.
 Error FlushOutput();
 

@@ -1,7 +1,6 @@
 // `vestq check`: verifies the invariants of a store that no daemon has open.
 #include <spdlog/fmt/fmt.h>
 
-#include <CLI/CLI.hpp>
 #include <cstdio>
 #include <memory>
 #include <nlohmann/json.hpp>
@@ -111,14 +110,13 @@ constexpr char kHelp[] =
 
 }  // namespace
 
-void AddCheck(CLI::App* app, Action* action) {
+void AddCheck(Command program, Action* action) {
   auto options = std::make_shared<Options>();
-  CLI::App* check =
-      app->add_subcommand("check", "Verify the invariants of a store that no daemon has open");
-  check->footer(kHelp);
-  check->add_option("DIR", options->directory, "Data directory")->required();
-  check->add_flag("--json", options->json, "Print one JSON object");
-  check->callback([options, action] { *action = [options] { return Check(*options); }; });
+  Command check =
+      program.Add("check", "Verify the invariants of a store that no daemon has open", kHelp);
+  check.Value("DIR", &options->directory, "Data directory").Required();
+  check.Flag("--json", &options->json, "Print one JSON object");
+  check.WhenGiven([options, action] { *action = [options] { return Check(*options); }; });
 }
 
 }  // namespace vestq

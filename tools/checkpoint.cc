@@ -1,7 +1,6 @@
 // `vestq checkpoint`: what a command of `vestq work` has got done so far, kept with its job.
 #include <spdlog/fmt/fmt.h>
 
-#include <CLI/CLI.hpp>
 #include <memory>
 #include <string>
 #include <string_view>
@@ -60,18 +59,17 @@ constexpr char kHelp[] =
 
 }  // namespace
 
-void AddCheckpoint(CLI::App* app, Action* action) {
+void AddCheckpoint(Command program, Action* action) {
   auto options = std::make_shared<CheckpointOptions>();
-  CLI::App* const command = app->add_subcommand(
-      "checkpoint", "Save how far a leased job has come, for its next delivery");
-  command->footer(kHelp);
+  Command command =
+      program.Add("checkpoint", "Save how far a leased job has come, for its next delivery", kHelp);
   AddPayloadOptions(command, &options->bytes, "The checkpoint", "The checkpoint");
-  command->add_option("--receipt", options->receipt, "Of the lease")
-      ->envname("VESTQ_RECEIPT")
-      ->required();
-  command->add_option("--for", options->lease, "The lease lasts this long from now");
+  command.Value("--receipt", &options->receipt, "Of the lease")
+      .FromEnvironment("VESTQ_RECEIPT")
+      .Required();
+  command.Value("--for", &options->lease, "The lease lasts this long from now");
   AddCallOptions(command, options.get(), "Print one JSON object: ms left of the lease");
-  command->callback([options, action] { *action = [options] { return Checkpoint(*options); }; });
+  command.WhenGiven([options, action] { *action = [options] { return Checkpoint(*options); }; });
 }
 
 }  // namespace vestq

@@ -7,32 +7,34 @@
 #include <string>
 #include <vector>
 
-namespace CLI {
-class App;
-}
+#include "tools/command_line.h"
 
 namespace vestq {
 
 using Action = std::function<int()>;
 
-void AddServe(CLI::App* app, Action* action);
-void AddEnqueue(CLI::App* app, Action* action);
+void AddServe(Command program, Action* action);
+void AddEnqueue(Command program, Action* action);
 // `command` is what stood after `--` on the command line; it outlives the action.
-void AddWork(CLI::App* app, const std::vector<std::string>* command, Action* action);
-void AddCheckpoint(CLI::App* app, Action* action);
+void AddWork(Command program, const std::vector<std::string>* command, Action* action);
+// lease, renew, complete, fail, release.
+void AddLease(Command program, Action* action);
+void AddCheckpoint(Command program, Action* action);
 // job, cancel, promote, reschedule, revoke.
-void AddJobs(CLI::App* app, Action* action);
+void AddJobs(Command program, Action* action);
 // waitfor, tail.
-void AddWatch(CLI::App* app, Action* action);
-void AddPeek(CLI::App* app, Action* action);
-void AddRedrive(CLI::App* app, Action* action);
-void AddPurge(CLI::App* app, Action* action);
-void AddQueue(CLI::App* app, Action* action);
-void AddSchedule(CLI::App* app, Action* action);
-void AddWorkers(CLI::App* app, Action* action);
-void AddExport(CLI::App* app, Action* action);
-void AddImport(CLI::App* app, Action* action);
-void AddStats(CLI::App* app, Action* action);
-void AddCheck(CLI::App* app, Action* action);
+void AddWatch(Command program, Action* action);
+void AddPeek(Command program, Action* action);
+void AddRedrive(Command program, Action* action);
+void AddPurge(Command program, Action* action);
+void AddQueue(Command program, Action* action);
+void AddSchedule(Command program, Action* action);
+void AddWorkers(Command program, Action* action);
+void AddExport(Command program, Action* action);
+void AddImport(Command program, Action* action);
+void AddStats(Command program, Action* action);
+// call: any command of the wire.
+void AddRaw(Command program, Action* action);
+void AddCheck(Command program, Action* action);
 
 }  // namespace vestq

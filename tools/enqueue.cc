@@ -3,12 +3,11 @@
 #include <spdlog/fmt/fmt.h>
 #include <unistd.h>
 
-#include <CLI/CLI.hpp>
+#include <algorithm>
 #include <cerrno>
 #include <cstdio>
 #include <cstring>
 #include <memory>
-#include <nlohmann/json.hpp>
 #include <string>
 #include <utility>
 #include <vector>
@@ -20,6 +19,7 @@
 #include "tools/commands.h"
 #include "tools/exit_status.h"
 #include "tools/job_words.h"
+#include "tools/json.h"
 #include "tools/payload.h"
 
 namespace vestq {
@@ -30,12 +30,11 @@ namespace {
 constexpr size_t kWindowCommands = 1024;
 constexpr size_t kWindowBytes = size_t{4} << 20;
 
-struct Options {
+struct Options : CallOptions {
   std::string queue;
   PayloadOptions payload;
   bool lines = false;
-  bool json = false;
-  std::string server = kDefaultServer;
+  bool together = false;
   JobWords words;
 };
 
@@ -44,28 +43,33 @@ int Usage(const std::string& text) {
   return kExitUsage;
 }
 
-// With --unique the reply says whether the job is new, or which one holds the key and its state.
-void PrintId(const redisReply& reply, bool json) {
+// With --unique the reply says whether the job is new, or which one holds the key and its state. With --replace a
+// holder that is scheduled or ready has this payload now.
+void PrintId(const redisReply& reply, const Options& options) {
+  const bool json = options.json;
   if (reply.type == REDIS_REPLY_ARRAY && reply.elements == 3) {
     const std::string id = ReplyText(*reply.element[0]);
     const bool added = reply.element[1]->integer == 1;
     const std::string state = ReplyText(*reply.element[2]);
+    const bool replaced = options.words.replace() && (state == "scheduled" || state == "ready");
     if (json) {
-      fmt::print("{}\n", nlohmann::json{{"id", id}, {"added", added}, {"state", state}}.dump());
+      nlohmann::ordered_json out = {{"id", id}, {"added", added}, {"state", state}};
+      if (options.words.replace()) out["replaced"] = replaced;
+      PrintJson(out);
     } else {
-      fmt::print("{}\n", added ? id : id + " " + state);
+      fmt::print("{}{}{}\n", id, added ? "" : " " + state, replaced ? " replaced" : "");
     }
     return;
   }
   const std::string id = ReplyText(reply);
   if (json) {
-    fmt::print("{}\n", nlohmann::json{{"id", id}}.dump());
+    PrintJson({{"id", id}});
   } else {
     fmt::print("{}\n", id);
   }
 }
 
-std::vector<std::string_view> Command(const Options& options, std::string_view payload) {
+std::vector<std::string_view> WordsFor(const Options& options, std::string_view payload) {
   std::vector<std::string_view> command = {"ENQUEUE", options.queue, payload};
   options.words.Append(&command);
   return command;
@@ -79,13 +83,41 @@ int EnqueueOne(const Options& options) {
   }
   const Result<Address> address = ParseAddress(options.server);
   Result<Client> client = Client::Connect(*address);
-  Result<ReplyPtr> reply = client.ok() ? client->Call(Command(options, *payload)) : client.error();
+  Result<ReplyPtr> reply = client.ok() ? client->Call(WordsFor(options, *payload)) : client.error();
   if (!reply.ok()) {
     fmt::print(stderr, "vestq enqueue: {}\n", reply.error().text());
     return kExitFailed;
   }
-  PrintId(**reply, options.json);
+  PrintId(**reply, options);
   return std::fflush(stdout) == 0 ? kExitOk : kExitFailed;
+}
+
+// One ENQUEUEMANY of all lines of stdin: all of them or none.
+int EnqueueTogether(const Options& options) {
+  PayloadOptions all;
+  all.from_stdin = true;
+  const Result<std::string> input = ReadPayload(all, limits::kPayloadHardMax);
+  if (!input.ok()) {
+    fmt::print(stderr, "vestq enqueue: {}\n", input.error().text());
+    return kExitFailed;
+  }
+  std::vector<std::string_view> lines;
+  for (std::string_view rest = *input; !rest.empty();) {
+    const size_t end = std::min(rest.find('\n'), rest.size());
+    lines.push_back(rest.substr(0, end));
+    rest.remove_prefix(std::min(end + 1, rest.size()));
+  }
+  if (lines.empty()) return kExitOk;
+  return WithDaemon("enqueue", options, [&](Client* client) {
+    const std::string count = std::to_string(lines.size());
+    std::vector<std::string_view> command = {"ENQUEUEMANY", options.queue, count};
+    command.insert(command.end(), lines.begin(), lines.end());
+    options.words.Append(&command);
+    const Result<ReplyPtr> reply = client->Call(command);
+    if (!reply.ok()) return reply.error();
+    for (size_t i = 0; i < (*reply)->elements; ++i) PrintId(*(*reply)->element[i], options);
+    return Error::Ok();
+  });
 }
 
 // One job a line of stdin, many on the way at once. Ids are printed in the order of the lines.
@@ -141,7 +173,7 @@ class LineSender {
   }
 
   void Send(std::string_view payload) {
-    client_->Append(Command(options_, payload));
+    client_->Append(WordsFor(options_, payload));
     ++sent_;
     sizes_.push_back(payload.size());
     bytes_ += payload.size();
@@ -173,7 +205,7 @@ class LineSender {
         ++refused_;
         fmt::print(stderr, "vestq enqueue: line {}: {}\n", answered_, ReplyText(**reply));
       } else {
-        PrintId(**reply, options_.json);
+        PrintId(**reply, options_);
       }
     }
   }
@@ -202,7 +234,9 @@ int Enqueue(Options* o) {
   if (const Error wrong = options.words.Check(); !wrong.ok()) return Usage(wrong.text());
   const Result<Address> address = ParseAddress(options.server);
   if (!address.ok()) return Usage("--server: " + address.error().text());
+  if (options.together && !options.lines) return Usage("--together goes with --lines");
   if (!options.lines) return EnqueueOne(options);
+  if (options.together) return EnqueueTogether(options);
   Result<Client> client = Client::Connect(*address);
   if (!client.ok()) {
     fmt::print(stderr, "vestq enqueue: {}\n", client.error().text());
@@ -217,8 +251,13 @@ constexpr char kExamples[] =
     "  vestq enqueue mail --file letter.eml --space customer-7 --attempts 5 --backoff exp:5s:1h\n"
     "  vestq enqueue report --unique monthly --for 20d june      prints ID STATE if that key is "
     "held\n"
+    "  vestq enqueue index --unique doc-7 --replace --delay 5s v3   prints ID STATE replaced if "
+    "the job "
+    "that holds\n"
+    "                                                            it waits, and is this one now\n"
     "  vestq enqueue report --at 2030-01-01T06:00:00Z yearly\n"
     "  vestq enqueue bill --after 4711,4712 \"customer 7\"        waits until both are complete\n"
+    "  vestq enqueue steps --lines --together < steps.txt         all lines or none\n"
     "  find /srv/photos -name '*.jpg' | vestq enqueue thumbnails --lines --priority 2000\n"
     "\n"
     "Prints the job's id once the job is durable. A payload that begins with a dash stands after "
@@ -228,22 +267,20 @@ constexpr char kExamples[] =
 
 }  // namespace
 
-void AddEnqueue(CLI::App* app, Action* action) {
+void AddEnqueue(Command program, Action* action) {
   auto options = std::make_shared<Options>();
-  CLI::App* command =
-      app->add_subcommand("enqueue", "Put a job, or one for each line of stdin, into a queue");
-  command->footer(kExamples);
-  command
-      ->add_option("QUEUE", options->queue,
-                   "Queue: 1-200 printable ASCII characters without a space")
-      ->required();
+  Command command =
+      program.Add("enqueue", "Put a job, or one for each line of stdin, into a queue", kExamples);
+  command.Value("QUEUE", &options->queue, "Queue: 1-200 printable ASCII characters without a space")
+      .Required();
   AddPayloadOptions(command, &options->payload, "What the job carries", "The payload");
-  command->add_flag("--lines", options->lines,
-                    "One job for each line of stdin, pipelined; prints an id a line");
+  command.Flag("--lines", &options->lines,
+               "One job for each line of stdin, pipelined; prints an id a line");
+  command.Flag("--together", &options->together,
+               "With --lines: all of them or none, also across a power cut; at most 1000");
   options->words.AddTo(command, JobWords::Of::kJob);
-  AddServerOption(command, &options->server);
-  command->add_flag("--json", options->json, "Print {\"id\": \"...\"} a line");
-  command->callback([options, action] { *action = [options] { return Enqueue(options.get()); }; });
+  AddCallOptions(command, options.get(), "Print {\"id\": \"...\"} a line");
+  command.WhenGiven([options, action] { *action = [options] { return Enqueue(options.get()); }; });
 }
 
 }  // namespace vestq

@@ -11,10 +11,10 @@ enum ExitStatus : int {
       2,  // it was not tried: an option is wrong, or does not fit the store; nothing changed
   kExitEngine =
       3,  // serve only: a write or sync failed while running; nothing was acknowledged wrongly
-  // waitfor only: how the job fares, when it is not done.
+  // waitfor: how the job fares, when it is not done.
   kExitGone = 4,    // it is no longer there, or never was: how it ended nobody knows
   kExitDead = 5,    // it is a dead letter
-  kExitNotYet = 6,  // it has not come to its end in the time given
+  kExitNotYet = 6,  // it has not come to its end in the time given; lease: there was no job in it
 };
 
 }  // namespace vestq

@@ -1,7 +1,6 @@
 // `vestq export`: the jobs of a running daemon as lines on stdout. Looks only; takes and changes none.
 #include <spdlog/fmt/fmt.h>
 
-#include <CLI/CLI.hpp>
 #include <algorithm>
 #include <cstdint>
 #include <cstdio>
@@ -194,29 +193,28 @@ int Export(const Options& o) {
 
 }  // namespace
 
-void AddExport(CLI::App* app, Action* action) {
+void AddExport(Command program, Action* action) {
   auto options = std::make_shared<Options>();
-  CLI::App* const command = app->add_subcommand("export", "Write the jobs of queues as lines");
-  command->footer(kHelp);
-  command->add_option("--queue", options->queues, "This queue; may be given again. Else all");
-  CLI::Option* const space =
-      command->add_option("--space", options->space, "Only this space; \"\" is the empty one");
+  Command command = program.Add("export", "Write the jobs of queues as lines", kHelp);
+  command.Value("--queue", &options->queues, "This queue; may be given again. Else all");
+  CommandOption space =
+      command.Value("--space", &options->space, "Only this space; \"\" is the empty one")
+          .MayBeEmpty();
   command
-      ->add_option("--state", options->states,
-                   "Jobs of these states, with commas between: leased, scheduled, ready, dead")
-      ->delimiter(',')
-      ->check(CLI::IsMember({"leased", "scheduled", "ready", "dead"}))
-      ->capture_default_str();
-  command->add_option("--format", options->format, "json, or fdb: pairs for FoundationDB")
-      ->check(CLI::IsMember({"json", "fdb"}))
-      ->capture_default_str();
-  command->add_option("--tuple-version", options->version, "fdb: the version in the keys")
-      ->capture_default_str();
-  command->add_flag("--skip-bad", options->skip_bad,
-                    "Go on without jobs that the format cannot carry, and count them");
+      .Value("--state", &options->states,
+             "Jobs of these states, with commas between: leased, scheduled, ready, dead")
+      .Commas()
+      .OneOf({"leased", "scheduled", "ready", "dead"})
+      .ShowDefault();
+  command.Value("--format", &options->format, "json, or fdb: pairs for FoundationDB")
+      .OneOf({"json", "fdb"})
+      .ShowDefault();
+  command.Value("--tuple-version", &options->version, "fdb: the version in the keys").ShowDefault();
+  command.Flag("--skip-bad", &options->skip_bad,
+               "Go on without jobs that the format cannot carry, and count them");
   AddCallOptions(command, options.get(), "Print the count as a JSON object");
-  command->callback([options, space, action] {
-    options->space_set = space->count() > 0;
+  command.WhenGiven([options, space, action] {
+    options->space_set = space.given();
     *action = [options] { return Export(*options); };
   });
 }

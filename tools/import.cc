@@ -5,7 +5,6 @@
 #include <spdlog/fmt/fmt.h>
 #include <unistd.h>
 
-#include <CLI/CLI.hpp>
 #include <cerrno>
 #include <cstdio>
 #include <cstring>
@@ -269,29 +268,26 @@ int Import(const Options& o) {
 
 }  // namespace
 
-void AddImport(CLI::App* app, Action* action) {
+void AddImport(Command program, Action* action) {
   auto options = std::make_shared<Options>();
-  CLI::App* const command = app->add_subcommand("import", "Make jobs of exported lines");
-  command->footer(kHelp);
-  command->add_option("FILE", options->file, "Lines of vestq export; - is stdin")
-      ->capture_default_str();
-  command->add_option("--format", options->format, "json, or fdb: pairs of FoundationDB")
-      ->check(CLI::IsMember({"json", "fdb"}))
-      ->capture_default_str();
+  Command command = program.Add("import", "Make jobs of exported lines", kHelp);
+  command.Value("FILE", &options->file, "Lines of vestq export; - is stdin").ShowDefault();
+  command.Value("--format", &options->format, "json, or fdb: pairs of FoundationDB")
+      .OneOf({"json", "fdb"})
+      .ShowDefault();
+  command.Value("--tuple-version", &options->version, "fdb: the version that the keys must have")
+      .ShowDefault();
   command
-      ->add_option("--tuple-version", options->version, "fdb: the version that the keys must have")
-      ->capture_default_str();
-  command
-      ->add_option("--window", options->window,
-                   "How long an import can be begun again without adding jobs twice, also those "
-                   "done meanwhile; 0: no UNIQUE keys, and no such promise")
-      ->capture_default_str();
-  command->add_flag("--skip-bad", options->skip_bad,
-                    "Go on without lines that cannot be carried, and count them");
-  command->add_flag("--redrive", options->redrive,
-                    "json: dead letters too, as jobs with all their attempts");
+      .Value("--window", &options->window,
+             "How long an import can be begun again without adding jobs twice, also those "
+             "done meanwhile; 0: no UNIQUE keys, and no such promise")
+      .ShowDefault();
+  command.Flag("--skip-bad", &options->skip_bad,
+               "Go on without lines that cannot be carried, and count them");
+  command.Flag("--redrive", &options->redrive,
+               "json: dead letters too, as jobs with all their attempts");
   AddCallOptions(command, options.get(), "Print the counts as a JSON object");
-  command->callback([options, action] { *action = [options] { return Import(*options); }; });
+  command.WhenGiven([options, action] { *action = [options] { return Import(*options); }; });
 }
 
 }  // namespace vestq

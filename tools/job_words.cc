@@ -1,8 +1,8 @@
 #include "tools/job_words.h"
 
-#include <CLI/CLI.hpp>
 #include <algorithm>
 #include <cctype>
+#include <string_view>
 
 #include "tools/units.h"
 
@@ -33,7 +33,7 @@ constexpr Word kWords[] = {
 
 }  // namespace
 
-void JobWords::AddTo(CLI::App* command, Of of) {
+void JobWords::AddTo(Command command, Of of) {
   const bool schedule = of == Of::kSchedule;
   values_.reserve(std::size(kWords));  // the command line points into it
   for (const Word& word : kWords) {
@@ -41,17 +41,18 @@ void JobWords::AddTo(CLI::App* command, Of of) {
     std::string& value = values_.emplace_back(word.word, "").second;
     std::string flag = std::string("--") + word.word;
     for (char& c : flag) c = static_cast<char>(std::tolower(c));
-    command->add_option(flag, value, word.help);
+    const CommandOption option = command.Value(flag, &value, word.help);
+    if (word.word == std::string_view("SPACE")) option.MayBeEmpty();
   }
-  command->add_option("--header", headers_, "NAME=VALUE for the application; may be repeated")
-      ->allow_extra_args(false);
+  command.Value("--header", &headers_, "NAME=VALUE for the application; may be repeated")
+      .OneValue()
+      .MayBeEmpty();
   if (schedule) return;
-  command->add_flag("--replace", replace_,
-                    "With --unique: a waiting holder takes this payload, time and priority");
-  command
-      ->add_option("--after", after_, "Wait until this job is complete; may be repeated, or a,b,c")
-      ->allow_extra_args(false)
-      ->delimiter(',');
+  command.Flag("--replace", &replace_,
+               "With --unique: a waiting holder takes this payload, time and priority");
+  command.Value("--after", &after_, "Wait until this job is complete; may be repeated, or a,b,c")
+      .OneValue()
+      .Commas();
 }
 
 Error JobWords::Check() {

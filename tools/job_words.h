@@ -8,10 +8,7 @@
 #include <vector>
 
 #include "engine/base/result.h"
-
-namespace CLI {
-class App;
-}
+#include "tools/command_line.h"
 
 namespace vestq {
 
@@ -20,13 +17,15 @@ class JobWords {
   // What a schedule's jobs have: all but those that say when one is to run, and those of a single
   // job (REPLACE, AFTER).
   enum class Of : uint8_t { kJob, kSchedule };
-  void AddTo(CLI::App* command, Of of);
+  void AddTo(Command command, Of of);
 
   // What the server would refuse or misread, told before it is asked. Errors: kSyntax, naming the
   // option.
   [[nodiscard]] Error Check();
   // The words behind the payload. The views live as long as this. REQUIRES: Check() was fine.
   void Append(std::vector<std::string_view>* words) const;
+
+  bool replace() const { return replace_; }
 
  private:
   // Option words of ENQUEUE and what was given for them.

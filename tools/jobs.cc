@@ -1,7 +1,6 @@
 // `vestq job`, `cancel`, `promote`, `reschedule`, `revoke`: one job, by its id.
 #include <spdlog/fmt/fmt.h>
 
-#include <CLI/CLI.hpp>
 #include <cstdio>
 #include <memory>
 #include <string>
@@ -62,7 +61,7 @@ int Job(const JobOptions& o) {
       out.update(JsonOfMap(**reply));
       PrintJson(out);
     } else {
-      PrintMap(**reply);
+      PrintMap(MapOf::kJob, **reply);
     }
     return Error::Ok();
   });
@@ -108,51 +107,48 @@ int Reschedule(const JobOptions& o) {
   });
 }
 
-CLI::App* Add(CLI::App* app, const char* name, const char* about, const std::string& examples,
-              const std::shared_ptr<JobOptions>& options, Action* action,
-              int (*act)(const JobOptions&)) {
-  CLI::App* const command = app->add_subcommand(name, about);
-  command->footer("Examples:\n" + examples + kExitText);
-  command->add_option("ID", options->id, "The job's id, as `vestq enqueue` printed it")->required();
+Command Add(Command program, const char* name, const char* about, const std::string& examples,
+            const std::shared_ptr<JobOptions>& options, Action* action,
+            int (*act)(const JobOptions&)) {
+  Command command = program.Add(name, about, "Examples:\n" + examples + kExitText);
+  command.Value("ID", &options->id, "The job's id, as `vestq enqueue` printed it").Required();
   AddCallOptions(command, options.get(), "Print one JSON object");
-  command->callback([options, action, act] { *action = [options, act] { return act(*options); }; });
+  command.WhenGiven([options, action, act] { *action = [options, act] { return act(*options); }; });
   return command;
 }
 
 }  // namespace
 
-void AddJobs(CLI::App* app, Action* action) {
+void AddJobs(Command program, Action* action) {
   auto options = [] { return std::make_shared<JobOptions>(); };
   auto job = options();
-  CLI::App* const show = Add(app, "job", "Show a job: its state, attempts, last error",
-                             "  vestq job 4711\n"
-                             "  vestq job 4711 --payload --json\n"
-                             "  vestq job 4711 --only-payload > payload.bin\n",
-                             job, action, Job);
-  CLI::Option* const with = show->add_flag("--payload", job->payload, "Show the payload too");
-  show->add_flag("--only-payload", job->only_payload,
-                 "Print the payload's bytes as they are and nothing else")
-      ->excludes(with);
-  Add(app, "cancel", "Remove a job in any state; a lease of it is void at once",
+  Command show = Add(program, "job", "Show a job: its state, attempts, last error",
+                     "  vestq job 4711\n"
+                     "  vestq job 4711 --payload --json\n"
+                     "  vestq job 4711 --only-payload > payload.bin\n",
+                     job, action, Job);
+  CommandOption with = show.Flag("--payload", &job->payload, "Show the payload too");
+  show.Flag("--only-payload", &job->only_payload,
+            "Print the payload's bytes as they are and nothing else")
+      .Excludes(with);
+  Add(program, "cancel", "Remove a job in any state; a lease of it is void at once",
       "  vestq cancel 4711\n"
       "  vestq peek mail --state dead --json | jq -r .id | xargs -n1 vestq cancel\n",
       options(), action, Cancel);
-  Add(app, "promote", "Make a scheduled job ready now",
+  Add(program, "promote", "Make a scheduled job ready now",
       "  vestq promote 4711        its retry need not wait for the back-off\n", options(), action,
       Promote);
   auto moved = options();
-  CLI::App* const reschedule =
-      Add(app, "reschedule", "Give a scheduled or ready job another time",
-          "  vestq reschedule 4711 --delay 2h\n"
-          "  vestq reschedule 4711 --at 2030-01-31T08:00:00Z --priority 10\n",
-          moved, action, Reschedule);
-  CLI::Option_group* const when = reschedule->add_option_group("When");
-  when->add_option("--delay", moved->delay, "That long from now: 30s, 10m; 0: at once");
-  when->add_option("--at", moved->at, "At that time of the wall clock: RFC 3339 or Unix ms");
-  when->require_option(1);
-  reschedule->add_option("--priority", moved->priority,
-                         "0 (most urgent) to 4294967295; its own if left out");
-  Add(app, "revoke", "End a job's lease as its expiry would: the attempt is used",
+  Command reschedule = Add(program, "reschedule", "Give a scheduled or ready job another time",
+                           "  vestq reschedule 4711 --delay 2h\n"
+                           "  vestq reschedule 4711 --at 2030-01-31T08:00:00Z --priority 10\n",
+                           moved, action, Reschedule);
+  Command when = reschedule.AddOneOf("When");
+  when.Value("--delay", &moved->delay, "That long from now: 30s, 10m; 0: at once");
+  when.Value("--at", &moved->at, "At that time of the wall clock: RFC 3339 or Unix ms");
+  reschedule.Value("--priority", &moved->priority,
+                   "0 (most urgent) to 4294967295; its own if left out");
+  Add(program, "revoke", "End a job's lease as its expiry would: the attempt is used",
       "  vestq revoke 4711         the worker hangs; another one is to have it\n", options(),
       action, Revoke);
 }

@@ -59,7 +59,8 @@ ordered_json JsonOfMap(const redisReply& map) {
     } else if (value.type == REDIS_REPLY_ARRAY && name == "headers") {
       PutHeaders(value, &out);
     } else if (value.type == REDIS_REPLY_ARRAY) {
-      out[name] = JsonOfMap(value);
+      out[name] = ordered_json::array();
+      for (size_t k = 0; k < value.elements; ++k) out[name].push_back(ReplyText(*value.element[k]));
     } else {
       Put(name, ReplyText(value), &out);
     }

@@ -1,6 +1,5 @@
 #include "tools/payload.h"
 
-#include <CLI/CLI.hpp>
 #include <cerrno>
 #include <cstdio>
 #include <cstring>
@@ -18,15 +17,14 @@ struct CloseFile {
 }  // namespace
 
 int PayloadOptions::sources() const {
-  return int{text_option != nullptr && text_option->count() > 0} + int{from_stdin} +
-         int{!file.empty()};
+  return int{text_option.given()} + int{from_stdin} + int{!file.empty()};
 }
 
-void AddPayloadOptions(CLI::App* command, PayloadOptions* options, const char* argument,
+void AddPayloadOptions(Command command, PayloadOptions* options, const char* argument,
                        const std::string& what) {
-  options->text_option = command->add_option("PAYLOAD", options->text, argument);
-  command->add_flag("--stdin", options->from_stdin, what + " is all of stdin, any bytes");
-  command->add_option("--file", options->file, what + " is the content of this file");
+  options->text_option = command.Value("PAYLOAD", &options->text, argument).MayBeEmpty();
+  command.Flag("--stdin", &options->from_stdin, what + " is all of stdin, any bytes");
+  command.Value("--file", &options->file, what + " is the content of this file");
 }
 
 Result<std::string> ReadPayload(const PayloadOptions& options, size_t at_most) {

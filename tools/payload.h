@@ -5,17 +5,13 @@
 #include <string>
 
 #include "engine/base/result.h"
-
-namespace CLI {
-class App;
-class Option;
-}  // namespace CLI
+#include "tools/command_line.h"
 
 namespace vestq {
 
 struct PayloadOptions {
   std::string text;
-  const CLI::Option* text_option = nullptr;
+  CommandOption text_option;
   bool from_stdin = false;
   std::string file;
 
@@ -25,7 +21,7 @@ struct PayloadOptions {
 
 // Adds the argument PAYLOAD and --stdin and --file; `what` is what the help says of each
 // ("The payload"), `argument` of the first.
-void AddPayloadOptions(CLI::App* command, PayloadOptions* options, const char* argument,
+void AddPayloadOptions(Command command, PayloadOptions* options, const char* argument,
                        const std::string& what);
 
 // All of the bytes. Errors: kIo naming the file, kTooBig when there are more than `at_most`.

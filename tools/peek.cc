@@ -1,12 +1,12 @@
 // `vestq peek` and `vestq redrive`: the jobs of a queue by state, and dead letters that live again.
 #include <spdlog/fmt/fmt.h>
 
-#include <CLI/CLI.hpp>
 #include <algorithm>
 #include <cstdint>
 #include <memory>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "tools/call.h"
@@ -37,15 +37,14 @@ std::string Detail(const redisReply& job) {
     const redisReply* const value = FindInMap(job, field);
     if (value == nullptr || ReplyText(*value).empty()) continue;
     if (!out.empty()) out += ", ";
-    out += std::string(field) + ": " + ReplyText(*value);
-    if (field == kFields[2] || field == kFields[3]) out += " ms";
+    out += std::string(field) + ": " + ValueText(MapOf::kJob, field, *value);
   }
-  return out;
+  return OnOneLine(std::move(out));
 }
 
 std::string FieldOf(const redisReply& job, std::string_view field) {
   const redisReply* const value = FindInMap(job, field);
-  return value == nullptr ? std::string("-") : ReplyText(*value);
+  return value == nullptr ? std::string("-") : OnOneLine(ReplyText(*value));
 }
 
 void PrintJobs(const redisReply& jobs, bool json, bool* titled) {
@@ -156,43 +155,39 @@ constexpr char kRedriveHelp[] =
 
 }  // namespace
 
-void AddPeek(CLI::App* app, Action* action) {
+void AddPeek(Command program, Action* action) {
   auto options = std::make_shared<PeekOptions>();
-  CLI::App* const peek = app->add_subcommand("peek", "List jobs of a queue by state");
-  peek->footer(kPeekHelp);
-  peek->add_option("QUEUE", options->queue, "Queue")->required();
-  peek->add_option("--state", options->state,
-                   "ready, scheduled, waiting (for other jobs), leased, dead or done (kept)")
-      ->capture_default_str();
-  CLI::Option* const space =
-      peek->add_option("--space", options->space, "Only this space; \"\" is the empty one");
-  CLI::Option* const count =
-      peek->add_option("--count", options->count, "At most so many")->capture_default_str();
-  peek->add_option("--cursor", options->cursor, "Go on where an earlier one stopped");
-  peek->add_flag("--all", options->all, "All there are")->excludes(count);
+  Command peek = program.Add("peek", "List jobs of a queue by state", kPeekHelp);
+  peek.Value("QUEUE", &options->queue, "Queue").Required();
+  peek.Value("--state", &options->state,
+             "ready, scheduled, waiting (for other jobs), leased, dead or done (kept)")
+      .ShowDefault();
+  CommandOption space =
+      peek.Value("--space", &options->space, "Only this space; \"\" is the empty one").MayBeEmpty();
+  CommandOption count = peek.Value("--count", &options->count, "At most so many").ShowDefault();
+  peek.Value("--cursor", &options->cursor, "Go on where an earlier one stopped");
+  peek.Flag("--all", &options->all, "All there are").Excludes(count);
   AddCallOptions(peek, options.get(), "Print one JSON object a job, a line each");
-  peek->add_flag("--payload", options->payload, "Payloads too")->needs("--json");
-  peek->callback([options, space, action] {
-    options->space_set = space->count() > 0;
+  peek.Flag("--payload", &options->payload, "Payloads too").Needs("--json");
+  peek.WhenGiven([options, space, action] {
+    options->space_set = space.given();
     *action = [options] { return Peek(*options); };
   });
 }
 
-void AddRedrive(CLI::App* app, Action* action) {
+void AddRedrive(Command program, Action* action) {
   auto options = std::make_shared<RedriveOptions>();
-  CLI::App* const redrive =
-      app->add_subcommand("redrive", "Make dead letters jobs again, with all their attempts");
-  redrive->footer(kRedriveHelp);
-  redrive->add_option("QUEUE", options->queue, "Queue")->required();
-  CLI::Option_group* const which = redrive->add_option_group("Which");
-  which->add_option("--id", options->id, "This one");
-  which->add_option("--count", options->count, "So many, the oldest first");
-  which->add_flag("--all", options->all, "All that are dead now");
-  which->require_option(1);
-  redrive->add_option("--to", options->to, "Move them to this queue");
-  redrive->add_option("--rate", options->rate, "So many a second: 50/s; else all at once");
+  Command redrive =
+      program.Add("redrive", "Make dead letters jobs again, with all their attempts", kRedriveHelp);
+  redrive.Value("QUEUE", &options->queue, "Queue").Required();
+  Command which = redrive.AddOneOf("Which");
+  which.Value("--id", &options->id, "This one");
+  which.Value("--count", &options->count, "So many, the oldest first");
+  which.Flag("--all", &options->all, "All that are dead now");
+  redrive.Value("--to", &options->to, "Move them to this queue");
+  redrive.Value("--rate", &options->rate, "So many a second: 50/s; else all at once");
   AddCallOptions(redrive, options.get(), "Print one JSON object");
-  redrive->callback([options, action] {
+  redrive.WhenGiven([options, action] {
     *action = [options] {
       return WithDaemon("redrive", *options,
                         [&](Client* client) { return Redrive(client, *options); });

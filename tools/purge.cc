@@ -4,7 +4,6 @@
 #include <spdlog/fmt/fmt.h>
 #include <unistd.h>
 
-#include <CLI/CLI.hpp>
 #include <cstdio>
 #include <memory>
 #include <string>
@@ -81,9 +80,9 @@ int Drop(const PurgeOptions& o) {
                 {"QUEUE", "DROP", o.queue});
 }
 
-void AddCommon(CLI::App* command, PurgeOptions* options) {
-  command->add_option("QUEUE", options->queue, "Queue")->required();
-  command->add_flag("--yes,-y", options->yes, "Do not ask; without a terminal nobody is asked");
+void AddCommon(Command command, PurgeOptions* options) {
+  command.Value("QUEUE", &options->queue, "Queue").Required();
+  command.Flag("--yes,-y", &options->yes, "Do not ask; without a terminal nobody is asked");
   AddCallOptions(command, options, "Print one JSON object");
 }
 
@@ -102,30 +101,27 @@ constexpr char kPurgeHelp[] =
 
 }  // namespace
 
-void AddPurge(CLI::App* app, Action* action) {
+void AddPurge(Command program, Action* action) {
   auto options = std::make_shared<PurgeOptions>();
-  CLI::App* const purge = app->add_subcommand("purge", "Remove jobs of a queue");
-  purge->footer(kPurgeHelp);
+  Command purge = program.Add("purge", "Remove jobs of a queue", kPurgeHelp);
   AddCommon(purge, options.get());
-  CLI::Option* const state = purge->add_option(
-      "--state", options->state, "scheduled, waiting, ready, leased, dead or done (kept results)");
-  CLI::Option* const space =
-      purge->add_option("--space", options->space, "Only this space; \"\" is the empty one");
-  purge->add_option("--id", options->ids, "These jobs, up to 1000")
-      ->excludes(state)
-      ->excludes(space);
-  purge->callback([options, space, action] {
-    options->space_set = space->count() > 0;
+  CommandOption state = purge.Value(
+      "--state", &options->state, "scheduled, waiting, ready, leased, dead or done (kept results)");
+  CommandOption space =
+      purge.Value("--space", &options->space, "Only this space; \"\" is the empty one")
+          .MayBeEmpty();
+  purge.Value("--id", &options->ids, "These jobs, up to 1000").Excludes(state).Excludes(space);
+  purge.WhenGiven([options, space, action] {
+    options->space_set = space.given();
     *action = [options] { return Purge(*options); };
   });
 }
 
-void AddQueueDrop(CLI::App* queue, Action* action) {
+void AddQueueDrop(Command queue, Action* action) {
   auto options = std::make_shared<PurgeOptions>();
-  CLI::App* const drop =
-      queue->add_subcommand("drop", "Remove a queue with all that is in it; prints how many jobs");
+  Command drop = queue.Add("drop", "Remove a queue with all that is in it; prints how many jobs");
   AddCommon(drop, options.get());
-  drop->callback([options, action] { *action = [options] { return Drop(*options); }; });
+  drop.WhenGiven([options, action] { *action = [options] { return Drop(*options); }; });
 }
 
 }  // namespace vestq

@@ -5,6 +5,6 @@
 
 namespace vestq {
 
-void AddQueueDrop(CLI::App* queue, Action* action);
+void AddQueueDrop(Command queue, Action* action);
 
 }  // namespace vestq

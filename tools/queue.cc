@@ -1,7 +1,6 @@
 // `vestq queue`: shows a queue, sets its options, pauses, resumes and drops it.
 #include <spdlog/fmt/fmt.h>
 
-#include <CLI/CLI.hpp>
 #include <cstdio>
 #include <memory>
 #include <string>
@@ -32,7 +31,7 @@ int Run(const Options& options, const std::vector<std::string_view>& words) {
     } else if (options.json) {
       PrintJson(JsonOfMap(**reply));
     } else {
-      PrintMap(**reply);
+      PrintMap(MapOf::kQueue, **reply);
     }
     return Error::Ok();
   });
@@ -40,14 +39,9 @@ int Run(const Options& options, const std::vector<std::string_view>& words) {
 
 int Set(const Options& options) {
   std::vector<std::string_view> words = {"QUEUE", "SET", options.queue};
-  for (const std::string& word : options.words) {
-    const size_t equals = word.find('=');
-    if (equals == std::string::npos) {
-      fmt::print(stderr, "vestq queue set: \"{}\": OPTION=VALUE is expected\n", word);
-      return kExitUsage;
-    }
-    words.push_back(std::string_view(word).substr(0, equals));
-    words.push_back(std::string_view(word).substr(equals + 1));
+  if (const Error wrong = AppendSettings(options.words, &words); !wrong.ok()) {
+    fmt::print(stderr, "vestq queue set: {}\n", wrong.text());
+    return kExitUsage;
   }
   return Run(options, words);
 }
@@ -58,8 +52,33 @@ int Pause(const Options& options) {
   return Run(options, words);
 }
 
+int List(const Options& o) {
+  return WithDaemon("queue", o, [&o](Client* client) {
+    std::string cursor = "0";
+    do {
+      std::vector<std::string_view> words = {"QUEUES"};
+      if (!o.queue.empty()) words.push_back(o.queue);
+      words.insert(words.end(), {"CURSOR", cursor});
+      const Result<ReplyPtr> reply = client->Call(words);
+      if (!reply.ok()) return reply.error();
+      const redisReply& names = *(*reply)->element[1];
+      for (size_t i = 0; i < names.elements; ++i) {
+        const std::string name = ReplyText(*names.element[i]);
+        if (o.json) {
+          PrintJson({{"queue", name}});
+        } else {
+          fmt::print("{}\n", name);
+        }
+      }
+      cursor = ReplyText(*(*reply)->element[0]);
+    } while (cursor != "0");
+    return Error::Ok();
+  });
+}
+
 constexpr char kExamples[] =
     "Examples:\n"
+    "  vestq queue list \"mail-*\"\n"
     "  vestq queue info mail\n"
     "  vestq queue set mail lease=2m attempts=5 backoff=exp:10s:1h keep=1d\n"
     "  vestq queue set mail backoff=default\n"
@@ -70,35 +89,39 @@ constexpr char kExamples[] =
     "Exit status: 0; 1 the server cannot be reached or refused, stderr says why; 2 usage.";
 
 // A sub-command of `queue` that runs `act` on the options.
-CLI::App* Add(CLI::App* parent, const char* name, const char* about,
-              const std::shared_ptr<Options>& options, Action* action,
-              int (*act)(const Options& options)) {
-  CLI::App* const command = parent->add_subcommand(name, about);
-  command->add_option("QUEUE", options->queue, "Queue")->required();
+Command Add(Command parent, const char* name, const char* about,
+            const std::shared_ptr<Options>& options, Action* action,
+            int (*act)(const Options& options)) {
+  Command command = parent.Add(name, about);
+  command.Value("QUEUE", &options->queue, "Queue").Required();
   AddCallOptions(command, options.get(), "Print one JSON object");
-  command->callback([options, action, act] { *action = [options, act] { return act(*options); }; });
+  command.WhenGiven([options, action, act] { *action = [options, act] { return act(*options); }; });
   return command;
 }
 
 }  // namespace
 
-void AddQueue(CLI::App* app, Action* action) {
+void AddQueue(Command program, Action* action) {
   auto options = std::make_shared<Options>();
-  CLI::App* const queue =
-      app->add_subcommand("queue", "Show a queue, set its options, pause, resume or drop it");
-  queue->footer(kExamples);
-  queue->require_subcommand(1);
+  Command queue =
+      program.Add("queue", "Show a queue, set its options, pause, resume or drop it", kExamples);
+  auto listed = std::make_shared<Options>();
+  Command list = queue.Add("list", "Names of the queues there are");
+  list.Value("PATTERN", &listed->queue, "Only those that match; * and ? as in a shell");
+  AddCallOptions(list, listed.get(), "Print one JSON object a line");
+  list.WhenGiven([listed, action] { *action = [listed] { return List(*listed); }; });
   Add(queue, "info", "Counts by state, what happened since it was made, options", options, action,
       [](const Options& o) {
         return Run(o, {"QUEUE", "INFO", o.queue});
       });
   Add(queue, "set", "Set options; `default` unsets one", options, action, Set)
-      ->add_option("OPTION=VALUE", options->words,
-                   "lease, attempts, backoff, keep, dead-keep, dead-max, order (priority or time), "
-                   "concurrency, space-concurrency, rate, burst")
-      ->required();
+      .Value("OPTION=VALUE", &options->words,
+             "lease, attempts, backoff, keep, dead-keep, dead-max, order (priority or time), "
+             "concurrency, space-concurrency, rate, burst")
+      .Required()
+      .MayBeEmpty();
   Add(queue, "pause", "Give no more jobs out", options, action, Pause)
-      ->add_option("--for", options->pause_for, "Resume by itself after this long: 30s, 10m");
+      .Value("--for", &options->pause_for, "Resume by itself after this long: 30s, 10m");
   Add(queue, "resume", "Give jobs out again", options, action, [](const Options& o) {
     return Run(o, {"QUEUE", "RESUME", o.queue});
   });

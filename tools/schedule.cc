@@ -1,13 +1,13 @@
 // `vestq schedule`: what makes jobs by the clock.
 #include <spdlog/fmt/fmt.h>
 
-#include <CLI/CLI.hpp>
 #include <memory>
 #include <string>
 #include <string_view>
 #include <vector>
 
 #include "engine/base/limits.h"
+#include "lease/time_zone.h"
 #include "tools/call.h"
 #include "tools/commands.h"
 #include "tools/exit_status.h"
@@ -35,7 +35,7 @@ using Words = std::vector<std::string_view>;
 
 void PrintReply(const CallOptions& o, const redisReply& reply) {
   if (reply.type == REDIS_REPLY_ARRAY)
-    return o.json ? PrintJson(JsonOfMap(reply)) : PrintMap(reply);
+    return o.json ? PrintJson(JsonOfMap(reply)) : PrintMap(MapOf::kSchedule, reply);
   if (o.json) return PrintJson({{"ok", true}});
 }
 
@@ -97,12 +97,15 @@ int Next(const ScheduleOptions& o) {
     const Result<ReplyPtr> reply = client->Call(words);
     if (!reply.ok()) return reply.error();
     nlohmann::ordered_json times = nlohmann::ordered_json::array();
-    for (size_t i = 0; i < (*reply)->elements; ++i) times.push_back((*reply)->element[i]->integer);
-    if (o.json) {
-      PrintJson(times);
-    } else {
-      for (const auto& time : times) fmt::print("{}\n", time.get<int64_t>());
+    // By the clocks of that zone; without its data here, by UTC's: the same moments.
+    const Result<TimeZone> found = o.zone.empty() ? TimeZone() : TimeZone::Find(o.zone);
+    const TimeZone zone = found.ok() ? *found : TimeZone();
+    for (size_t i = 0; i < (*reply)->elements; ++i) {
+      const int64_t ms = (*reply)->element[i]->integer;
+      times.push_back(ms);
+      if (!o.json) fmt::print("{}\n", MomentText(ms, zone.At(ms / 1000).offset_s));
     }
+    if (o.json) PrintJson(times);
     return Error::Ok();
   });
 }
@@ -117,19 +120,19 @@ int List(const ScheduleOptions& o) {
       cursor = ReplyText(*(*reply)->element[0]);
       const redisReply& page = *(*reply)->element[1];
       for (size_t i = 0; i < page.elements; ++i) {
-        const nlohmann::ordered_json map = JsonOfMap(*page.element[i]);
+        const redisReply& map = *page.element[i];
         if (o.json) {
-          PrintJson(map);
+          PrintJson(JsonOfMap(map));
           continue;
         }
-        const auto text = [&map](const char* key) {
-          const auto found = map.find(key);
-          if (found == map.end() || found->is_null()) return std::string("-");
-          return found->is_string() ? found->get<std::string>() : found->dump();
+        const auto text = [&map](std::string_view name) {
+          const redisReply* const value = FindInMap(map, name);
+          return value == nullptr ? std::string() : ValueText(MapOf::kSchedule, name, *value);
         };
-        fmt::print("{}  queue {}  {}  {}  next {}  fired {}\n", text("name"), text("queue"),
-                   map.contains("cron") ? text("cron") + " " + text("tz") : text("every") + " ms",
-                   text("state"), text("next"), text("fired"));
+        fmt::print(
+            "{}  queue {}  {}  {}  next {}  fired {}\n", text("name"), text("queue"),
+            text("cron").empty() ? "every " + text("every") : text("cron") + " " + text("tz"),
+            text("state"), text("next"), text("fired"));
       }
     } while (cursor != "0");
     return Error::Ok();
@@ -148,23 +151,24 @@ constexpr char kExamples[] =
     "  vestq schedule run report             one job now, beside its slots\n"
     "  vestq schedule pause report\n"
     "\n"
-    "Times are Unix milliseconds.";
+    "Times are those of UTC, of `next` those of --tz; with --json they are Unix ms, and spans are "
+    "ms.";
 
 using Act = int (*)(const ScheduleOptions&);
 
-CLI::App* Add(CLI::App* parent, const char* name, const char* about,
-              const std::shared_ptr<ScheduleOptions>& options, Action* action, Act act) {
-  CLI::App* const command = parent->add_subcommand(name, about);
+Command Add(Command parent, const char* name, const char* about,
+            const std::shared_ptr<ScheduleOptions>& options, Action* action, Act act) {
+  Command command = parent.Add(name, about);
   AddCallOptions(command, options.get(), "Print JSON");
-  command->callback([options, action, act] { *action = [options, act] { return act(*options); }; });
+  command.WhenGiven([options, action, act] { *action = [options, act] { return act(*options); }; });
   return command;
 }
 
-void AddSet(CLI::App* schedule, Action* action) {
+void AddSet(Command schedule, Action* action) {
   auto options = std::make_shared<ScheduleOptions>();
-  CLI::App* const set = Add(schedule, "set", "Make or change one", options, action, Set);
-  set->add_option("NAME", options->name, "Its name")->required();
-  set->add_option("QUEUE", options->queue, "Where its jobs go")->required();
+  Command set = Add(schedule, "set", "Make or change one", options, action, Set);
+  set.Value("NAME", &options->name, "Its name").Required();
+  set.Value("QUEUE", &options->queue, "Where its jobs go").Required();
   AddPayloadOptions(set, &options->payload, "What each of them carries", "The payload");
   const char* const help[] = {"Five fields, m h dom mon dow, or @hourly, @daily, ...",
                               "The zone of --cron, as in the system's zone data; UTC unless given",
@@ -173,24 +177,22 @@ void AddSet(CLI::App* schedule, Action* action) {
   for (size_t i = 0; i < options->words.size(); ++i) {
     std::string flag = "--" + options->words[i].first;
     for (char& c : flag) c = c >= 'A' && c <= 'Z' ? static_cast<char>(c + 32) : c;
-    set->add_option(flag, options->words[i].second, help[i]);
+    set.Value(flag, &options->words[i].second, help[i]);
   }
   options->job.AddTo(set, JobWords::Of::kSchedule);
 }
 
 }  // namespace
 
-void AddSchedule(CLI::App* app, Action* action) {
-  CLI::App* const schedule =
-      app->add_subcommand("schedule", "Jobs by the clock: cron, or every so often");
-  schedule->footer(std::string(kExamples) + kExitText);
-  schedule->require_subcommand(1);
+void AddSchedule(Command program, Action* action) {
+  Command schedule = program.Add("schedule", "Jobs by the clock: cron, or every so often",
+                                 std::string(kExamples) + kExitText);
   AddSet(schedule, action);
   auto one = [&](const char* name, const char* about, Act act) {
     auto options = std::make_shared<ScheduleOptions>();
     Add(schedule, name, about, options, action, act)
-        ->add_option("NAME", options->name, "Its name")
-        ->required();
+        .Value("NAME", &options->name, "Its name")
+        .Required();
   };
   one("get", "Show one", [](const ScheduleOptions& o) {
     return Say(o, {"SCHEDULE", "GET", o.name});
@@ -207,11 +209,10 @@ void AddSchedule(CLI::App* app, Action* action) {
   one("run", "Make a job now; prints its id", RunNow);
   Add(schedule, "list", "Show all", std::make_shared<ScheduleOptions>(), action, List);
   auto next = std::make_shared<ScheduleOptions>();
-  CLI::App* const slots =
-      Add(schedule, "next", "When an expression comes next", next, action, Next);
-  slots->add_option("EXPRESSION", next->expression, "m h dom mon dow")->required();
-  slots->add_option("--tz", next->zone, "Zone; UTC unless given");
-  slots->add_option("--count", next->count, "How many")->capture_default_str();
+  Command slots = Add(schedule, "next", "When an expression comes next", next, action, Next);
+  slots.Value("EXPRESSION", &next->expression, "m h dom mon dow").Required();
+  slots.Value("--tz", &next->zone, "Zone; UTC unless given");
+  slots.Value("--count", &next->count, "How many").ShowDefault();
 }
 
 }  // namespace vestq

@@ -8,9 +8,7 @@
 #include <sys/time.h>
 #include <unistd.h>
 
-#include <CLI/CLI.hpp>
 #include <algorithm>
-#include <charconv>
 #include <csignal>
 #include <cstdint>
 #include <cstdio>
@@ -26,6 +24,7 @@
 #include "tools/address.h"
 #include "tools/commands.h"
 #include "tools/exit_status.h"
+#include "tools/json.h"
 #include "tools/units.h"
 
 namespace vestq {
@@ -49,6 +48,7 @@ struct Options {
   uint32_t lanes = 0;
   size_t max_leased = 0;  // 0: by memory
   bool accept_data_loss = false;
+  bool json = false;
 };
 
 int Complain(int status, const std::string& text) {
@@ -261,7 +261,11 @@ int Run(const Options& options, EngineOptions engine_options, ServerOptions serv
   Result<std::unique_ptr<Server>> started = Server::Start(engine.get(), server_options);
   if (!started.ok()) return Complain(kExitFailed, started.error().text());
   const std::unique_ptr<Server> server = std::move(*started);
-  fmt::print("listening resp {}\n", server->address());
+  if (options.json) {
+    PrintJson({{"listening", {{"resp", server->address()}}}});
+  } else {
+    fmt::print("listening resp {}\n", server->address());
+  }
   std::fflush(stdout);
 
   const std::string signal = end.Wait();
@@ -329,54 +333,39 @@ constexpr char kHelp[] =
     "is full: nothing was\n"
     "acknowledged wrongly, start it again when there is room.";
 
-// CLI11's own check of a number names its limits as doubles, all 300 digits of them.
-CLI::Validator Between(uint64_t least, uint64_t most) {
-  return CLI::Validator(
-      [least, most](const std::string& text) {
-        uint64_t value = 0;
-        const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
-        const bool whole = error == std::errc() && end == text.data() + text.size();
-        if (whole && value >= least && value <= most) return std::string();
-        return "\"" + text + "\": must be " + std::to_string(least) + " to " + std::to_string(most);
-      },
-      std::to_string(least) + ".." + std::to_string(most));
-}
-
 }  // namespace
 
-void AddServe(CLI::App* app, Action* action) {
+void AddServe(Command program, Action* action) {
   auto options = std::make_shared<Options>();
-  CLI::App* serve = app->add_subcommand("serve", "Run the daemon");
-  serve->footer(kHelp);
-  serve->add_option("--data", options->data, "Data directory, made when missing")
-      ->capture_default_str();
+  Command serve = program.Add("serve", "Run the daemon", kHelp);
+  serve.Value("--data", &options->data, "Data directory, made when missing").ShowDefault();
+  serve.Value("--resp", &options->resp, "Where Redis clients connect; port 0: the kernel picks")
+      .ShowDefault();
   serve
-      ->add_option("--resp", options->resp, "Where Redis clients connect; port 0: the kernel picks")
-      ->capture_default_str();
+      .Value("--cores", &options->cores,
+             "Reactor threads, each on its own lanes (as many as there are CPUs)")
+      .Between(1, limits::kCoresMax);
   serve
-      ->add_option("--cores", options->cores,
-                   "Reactor threads, each on its own lanes (as many as there are CPUs)")
-      ->check(Between(1, limits::kCoresMax));
+      .Value("--memory", &options->memory,
+             "One budget for everything; resident size stays within 1.25 times it (great MULTI "
+             "groups: about 2)")
+      .ShowDefault();
+  serve.Value("--durability", &options->durability, "sync, interval:DURATION or os").ShowDefault();
+  serve.Value("--io", &options->io, "auto, uring or epoll").ShowDefault();
   serve
-      ->add_option(
-          "--memory", options->memory,
-          "One budget for everything; resident size stays within 1.25 times it (great MULTI "
-          "groups: about 2)")
-      ->capture_default_str();
-  serve->add_option("--durability", options->durability, "sync, interval:DURATION or os")
-      ->capture_default_str();
-  serve->add_option("--io", options->io, "auto, uring or epoll")->capture_default_str();
+      .Value("--lanes", &options->lanes,
+             "Slices of the key space, fixed when the store is made (16)")
+      .Between(1, limits::kLanesMax);
   serve
-      ->add_option("--lanes", options->lanes,
-                   "Slices of the key space, fixed when the store is made (16)")
-      ->check(Between(1, limits::kLanesMax));
-  serve
-      ->add_option("--max-leased", options->max_leased,
-                   "Leases in flight at most (one for each KiB of --memory)")
-      ->check(Between(1, kMaxLeasedMost));
-  serve->add_flag("--accept-data-loss", options->accept_data_loss,
-                  "Open although the log check found acknowledged changes missing");
-  serve->callback([options, action] { *action = [options] { return Serve(*options); }; });
+      .Value("--max-leased", &options->max_leased,
+             "Leases in flight at most (one for each KiB of --memory)")
+      .Between(1, kMaxLeasedMost);
+  serve.Flag("--accept-data-loss", &options->accept_data_loss,
+             "Open although the log check found acknowledged changes missing");
+  serve.Flag(
+      "--json", &options->json,
+      "Print where clients can connect as a JSON object, {\"listening\": {\"resp\": \"...\"}}");
+  serve.WhenGiven([options, action] { *action = [options] { return Serve(*options); }; });
 }
 
 }  // namespace vestq

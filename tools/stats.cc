@@ -1,11 +1,11 @@
 // `vestq stats`: the queues of a running daemon, and what INFO says of the daemon itself.
 #include <spdlog/fmt/fmt.h>
 
-#include <CLI/CLI.hpp>
 #include <algorithm>
+#include <charconv>
+#include <cstdint>
 #include <cstdio>
 #include <memory>
-#include <nlohmann/json.hpp>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -16,6 +16,7 @@
 #include "tools/client.h"
 #include "tools/commands.h"
 #include "tools/exit_status.h"
+#include "tools/json.h"
 
 namespace vestq {
 namespace {
@@ -83,13 +84,12 @@ Result<std::vector<std::string>> QueueNames(Client* client) {
 
 struct QueueStats {
   std::string name;
-  std::vector<std::pair<std::string, nlohmann::json>> fields;
+  nlohmann::ordered_json fields;  // of QUEUE INFO
 
-  std::string Field(std::string_view field) const {
-    for (const auto& [name_, value] : fields) {
-      if (name_ == field) return value.is_string() ? value.get<std::string>() : value.dump();
-    }
-    return "-";
+  std::string Field(const char* field) const {
+    const auto found = fields.find(field);
+    if (found == fields.end()) return "-";
+    return found->is_string() ? found->get<std::string>() : found->dump();
   }
 };
 
@@ -98,34 +98,41 @@ Result<QueueStats> ReadQueue(Client* client, const std::string& name) {
   if (!reply.ok()) return reply.error();
   if ((*reply)->type != REDIS_REPLY_ARRAY)
     return Error(ErrorCode::kNotFound, "there is no queue '" + name + "'");
-  QueueStats stats{name, {}};
-  for (size_t i = 0; i + 1 < (*reply)->elements; i += 2) {
-    const redisReply& value = *(*reply)->element[i + 1];
-    nlohmann::json json = value.type == REDIS_REPLY_INTEGER ? nlohmann::json(value.integer)
-                                                            : nlohmann::json(ReplyText(value));
-    stats.fields.emplace_back(ReplyText(*(*reply)->element[i]), std::move(json));
-  }
-  return stats;
+  return QueueStats{name, JsonOfMap(**reply)};
 }
 
-void PrintJson(const Info& info, const std::vector<QueueStats>& queues) {
-  nlohmann::json out;
-  out["server"] = nlohmann::json::object();
-  for (const auto& [key, value] : info) out["server"][key] = value;
-  out["queues"] = nlohmann::json::array();
+// INFO is text; what is written as a number there is one here. Not a directory that is called 7, nor a run whose
+// id has no letter.
+nlohmann::ordered_json InfoValue(const std::string& key, const std::string& text) {
+  if (key == "path" || key == "run_id") return text;
+  const char* const end = text.data() + text.size();
+  uint64_t whole = 0;
+  if (std::from_chars(text.data(), end, whole).ptr == end && std::to_string(whole) == text)
+    return whole;
+  double decimal = 0;
+  const auto [rest, error] = std::from_chars(text.data(), end, decimal, std::chars_format::fixed);
+  if (error == std::errc() && rest == end && text.find('.') != std::string::npos) return decimal;
+  return text;
+}
+
+void PrintAllJson(const Info& info, const std::vector<QueueStats>& queues) {
+  nlohmann::ordered_json server = nlohmann::ordered_json::object();
+  for (const auto& [key, value] : info) server[key] = InfoValue(key, value);
+  nlohmann::ordered_json list = nlohmann::ordered_json::array();
   for (const QueueStats& queue : queues) {
-    nlohmann::json object{{"name", queue.name}};
-    for (const auto& [key, value] : queue.fields) object[key] = value;
-    out["queues"].push_back(object);
+    nlohmann::ordered_json object{{"name", queue.name}};
+    object.update(queue.fields);
+    list.push_back(std::move(object));
   }
-  fmt::print("{}\n", out.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace));
+  PrintJson({{"server", std::move(server)}, {"queues", std::move(list)}});
 }
 
 // Empty when it is not paused.
 std::string PauseText(const QueueStats& queue) {
-  const std::string ms = queue.Field("paused");
-  if (ms == "0" || ms == "-") return "";
-  return ms == "-1" ? "until resumed" : "for " + ms + " ms";
+  const auto paused = queue.fields.find("paused");
+  if (paused == queue.fields.end() || *paused == 0) return "";
+  const int64_t ms = paused->get<int64_t>();
+  return ms < 0 ? "until resumed" : "for " + SpanText(ms);
 }
 
 void PrintTable(const std::vector<QueueStats>& queues) {
@@ -176,7 +183,7 @@ Error Stats(const Options& options) {
     }
   }
   if (options.json) {
-    PrintJson(ParseInfo(ReplyText(**info)), queues);
+    PrintAllJson(ParseInfo(ReplyText(**info)), queues);
   } else {
     PrintText(options, ParseInfo(ReplyText(**info)), queues);
   }
@@ -194,14 +201,13 @@ constexpr char kHelp[] =
 
 }  // namespace
 
-void AddStats(CLI::App* app, Action* action) {
+void AddStats(Command program, Action* action) {
   auto options = std::make_shared<Options>();
-  CLI::App* stats = app->add_subcommand("stats", "Show the queues of a running daemon");
-  stats->footer(kHelp);
-  stats->add_option("QUEUE", options->queue, "Only this queue");
-  stats->add_flag("--json", options->json, "Print one JSON object: server, queues");
+  Command stats = program.Add("stats", "Show the queues of a running daemon", kHelp);
+  stats.Value("QUEUE", &options->queue, "Only this queue");
+  stats.Flag("--json", &options->json, "Print one JSON object: server, queues");
   AddServerOption(stats, &options->server);
-  stats->callback([options, action] {
+  stats.WhenGiven([options, action] {
     *action = [options]() -> int {
       const Error error = Stats(*options);
       if (error.ok()) return kExitOk;

@@ -2,7 +2,6 @@
 #include <spdlog/fmt/chrono.h>
 #include <spdlog/fmt/fmt.h>
 
-#include <CLI/CLI.hpp>
 #include <chrono>
 #include <cstdio>
 #include <memory>
@@ -69,7 +68,7 @@ int WaitFor(const WaitForOptions& o) {
       out.update(JsonOfMap(**reply));
       PrintJson(out);
     } else {
-      PrintMap(**reply);
+      PrintMap(MapOf::kJob, **reply);
     }
     const std::string end = ReplyText(*state);
     if (end == "dead") {
@@ -104,10 +103,7 @@ std::string Line(std::string_view event, const redisReply& map) {
     line += "  attempt " + attempt;
   if (const std::string worker = field("worker"); !worker.empty()) line += "  worker " + worker;
   if (const std::string reason = field("reason"); !reason.empty()) line += "  reason: " + reason;
-  for (char& c : line) {
-    if (static_cast<unsigned char>(c) < 0x20 || c == 0x7f) c = ' ';  // one event is one line
-  }
-  return line;
+  return OnOneLine(std::move(line));
 }
 
 int Tail(const TailOptions& o) {
@@ -134,50 +130,51 @@ int Tail(const TailOptions& o) {
   });
 }
 
+constexpr char kWaitForHelp[] =
+    "Examples:\n"
+    "  vestq waitfor 4711 && echo done\n"
+    "  vestq waitfor 4711 --at-most 30s --json | jq -r .result\n"
+    "A job that is done is shown with its result (COMPLETE receipt RESULT, vestq work --result) "
+    "if it "
+    "is kept:\n"
+    "enqueue --keep 1h, queue set keep=1h. Of one that is not kept, as of one that was "
+    "cancelled, "
+    "expired,\n"
+    "purged or never there, only that it is gone can be told.\n"
+    "\nExit status: 0 it is done; 4 it is gone; 5 it is dead; 6 it has not ended in time; 1 the "
+    "server "
+    "cannot\n"
+    "be reached, refused or is closing; 2 usage. stderr says which.";
+
+constexpr char kTailHelp[] =
+    "Examples:\n"
+    "  vestq tail\n"
+    "  vestq tail mail sms --json | jq -r 'select(.event == \"dead\") | .id'\n"
+    "One line an event: time, event, queue, id, attempt, worker, reason; how many jobs instead "
+    "of an "
+    "id when\n"
+    "a PURGE or DROP took them at once. When it is read too "
+    "slowly a\n"
+    "line says how many events were missed.\n"
+    "\nExit status: 1 the server cannot be reached or has stopped, stderr says why; 2 usage.";
+
 }  // namespace
 
-void AddWatch(CLI::App* app, Action* action) {
+void AddWatch(Command program, Action* action) {
   auto wait = std::make_shared<WaitForOptions>();
-  CLI::App* const waitfor =
-      app->add_subcommand("waitfor", "Wait until a job is done, dead or gone, and show it");
-  waitfor->footer(
-      "Examples:\n"
-      "  vestq waitfor 4711 && echo done\n"
-      "  vestq waitfor 4711 --at-most 30s --json | jq -r .result\n"
-      "A job that is done is shown with its result (COMPLETE receipt RESULT, vestq work --result) "
-      "if it "
-      "is kept:\n"
-      "enqueue --keep 1h, queue set keep=1h. Of one that is not kept, as of one that was "
-      "cancelled, "
-      "expired,\n"
-      "purged or never there, only that it is gone can be told.\n"
-      "\nExit status: 0 it is done; 4 it is gone; 5 it is dead; 6 it has not ended in time; 1 the "
-      "server "
-      "cannot\n"
-      "be reached, refused or is closing; 2 usage. stderr says which.");
-  waitfor->add_option("ID", wait->id, "The job's id, as `vestq enqueue` printed it")->required();
-  waitfor->add_option("--at-most", wait->at_most, "How long: 30s, 10m; 0: for ever")
-      ->capture_default_str();
+  Command waitfor =
+      program.Add("waitfor", "Wait until a job is done, dead or gone, and show it", kWaitForHelp);
+  waitfor.Value("ID", &wait->id, "The job's id, as `vestq enqueue` printed it").Required();
+  waitfor.Value("--at-most", &wait->at_most, "How long: 30s, 10m; 0: for ever").ShowDefault();
   AddCallOptions(waitfor, wait.get(), "Print one JSON object");
-  waitfor->callback([wait, action] { *action = [wait] { return WaitFor(*wait); }; });
+  waitfor.WhenGiven([wait, action] { *action = [wait] { return WaitFor(*wait); }; });
 
   auto listen = std::make_shared<TailOptions>();
-  CLI::App* const tail =
-      app->add_subcommand("tail", "Print what happens to jobs, as it happens, until it is stopped");
-  tail->footer(
-      "Examples:\n"
-      "  vestq tail\n"
-      "  vestq tail mail sms --json | jq -r 'select(.event == \"dead\") | .id'\n"
-      "One line an event: time, event, queue, id, attempt, worker, reason; how many jobs instead "
-      "of an "
-      "id when\n"
-      "a PURGE or DROP took them at once. When it is read too "
-      "slowly a\n"
-      "line says how many events were missed.\n"
-      "\nExit status: 1 the server cannot be reached or has stopped, stderr says why; 2 usage.");
-  tail->add_option("QUEUE", listen->queues, "Only of these queues");
+  Command tail = program.Add(
+      "tail", "Print what happens to jobs, as it happens, until it is stopped", kTailHelp);
+  tail.Value("QUEUE", &listen->queues, "Only of these queues");
   AddCallOptions(tail, listen.get(), "Print each event as one JSON object");
-  tail->callback([listen, action] { *action = [listen] { return Tail(*listen); }; });
+  tail.WhenGiven([listen, action] { *action = [listen] { return Tail(*listen); }; });
 }
 
 }  // namespace vestq

@@ -1,8 +1,8 @@
 // `vestq work`: runs a command for each job of some queues.
 #include <spdlog/fmt/fmt.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
-#include <CLI/CLI.hpp>
 #include <csignal>
 #include <cstdlib>
 #include <memory>
@@ -17,6 +17,7 @@
 #include "tools/client.h"
 #include "tools/commands.h"
 #include "tools/exit_status.h"
+#include "tools/json.h"
 #include "tools/worker.h"
 
 namespace vestq {
@@ -29,8 +30,9 @@ struct Options {
   WorkerOptions worker;
   std::string server;
   std::string space;
-  const CLI::Option* space_option = nullptr;
+  CommandOption space_option;
   std::string give_up;
+  bool json = false;
 };
 
 // With --drain, unless --give-up says something else: somebody waits for its end.
@@ -41,15 +43,21 @@ int Usage(const std::string& text) {
   return kExitUsage;
 }
 
+bool IsProgram(const std::string& path) {
+  struct stat status {};
+  return ::stat(path.c_str(), &status) == 0 && S_ISREG(status.st_mode) &&
+         ::access(path.c_str(), X_OK) == 0;
+}
+
 // Finds the program now, so that a misspelt one does not use up the attempts of every job.
 bool CanExecute(const std::string& program) {
-  if (program.find('/') != std::string::npos) return ::access(program.c_str(), X_OK) == 0;
+  if (program.find('/') != std::string::npos) return IsProgram(program);
   const char* const variable = std::getenv("PATH");
   std::string_view path = variable == nullptr ? "/bin:/usr/bin" : variable;
   while (true) {
     const size_t colon = path.find(':');
     const std::string folder(path.substr(0, colon));
-    if (::access(((folder.empty() ? "." : folder) + "/" + program).c_str(), X_OK) == 0) return true;
+    if (IsProgram((folder.empty() ? "." : folder) + "/" + program)) return true;
     if (colon == std::string_view::npos) return false;
     path.remove_prefix(colon + 1);
   }
@@ -81,11 +89,21 @@ void TellPaused(Client* client, const std::vector<std::string>& queues) {
   }
 }
 
+// On stderr: stdout has what the commands print.
+void PrintCounts(const Worker::Counts& counts) {
+  const nlohmann::ordered_json out = {{"completed", counts.completed},
+                                      {"failed", counts.failed},
+                                      {"lost", counts.lost},
+                                      {"released", counts.released}};
+  fmt::print(stderr, "{}\n", out.dump());
+}
+
 int Work(Options* options, const std::vector<std::string>& command) {
   WorkerOptions& worker = options->worker;
   if (command.empty())
     return Usage("after the queues stands `--` and the command: vestq work mail -- ./send-mail");
-  if (!CanExecute(command[0])) return Usage("\"" + command[0] + "\" cannot be executed");
+  if (!CanExecute(command[0]))
+    return Usage("\"" + command[0] + "\" cannot be executed: no file of that name is a program");
   if (worker.queues.size() > limits::kQueuesPerLease) {
     return Usage("at most " + std::to_string(limits::kQueuesPerLease) + " queues");
   }
@@ -105,7 +123,7 @@ int Work(Options* options, const std::vector<std::string>& command) {
                                        : ParseDuration(options->give_up, "--give-up");
   if (!give_up.ok()) return Usage(give_up.error().text());
   worker.give_up_ms = give_up->ms();
-  if (options->space_option->count() > 0) worker.space = options->space;
+  if (options->space_option.given()) worker.space = options->space;
   const Result<Address> address = ParseAddress(options->server);
   if (!address.ok()) return Usage("--server: " + address.error().text());
   worker.server = *address;
@@ -121,7 +139,9 @@ int Work(Options* options, const std::vector<std::string>& command) {
   sigemptyset(&set);
   for (const int signal : {SIGTERM, SIGINT, SIGCHLD}) sigaddset(&set, signal);
   sigprocmask(SIG_BLOCK, &set, nullptr);
-  const int status = Worker(worker).Run();
+  Worker loop(worker);
+  const int status = loop.Run();
+  if (options->json) PrintCounts(loop.counts());
   if (status != kExitOk || !worker.drain) return status;
   if (Result<Client> client = Client::Connect(*address); client.ok())
     TellPaused(&*client, worker.queues);
@@ -176,31 +196,32 @@ constexpr char kHelp[] =
 
 }  // namespace
 
-void AddWork(CLI::App* app, const std::vector<std::string>* command, Action* action) {
+void AddWork(Command program, const std::vector<std::string>* command, Action* action) {
   auto options = std::make_shared<Options>();
-  CLI::App* work = app->add_subcommand(
-      "work", "Run a command for each job: vestq work QUEUE... [options] -- COMMAND...");
-  work->footer(kHelp);
-  work->add_option("QUEUE", options->worker.queues, "Queues, served in this order")->required();
-  work->add_option("--concurrency", options->worker.concurrency, "Commands at a time")
-      ->capture_default_str();
-  work->add_option("--lease", options->worker.lease,
-                   "How long a job is ours without a renewal: 100ms to 7d (the job's)");
-  work->add_option("--worker", options->worker.name,
-                   "Name shown beside the jobs it holds (host:pid)");
+  Command work = program.Add(
+      "work", "Run a command for each job: vestq work QUEUE... [options] -- COMMAND...", kHelp);
+  work.Value("QUEUE", &options->worker.queues, "Queues, served in this order").Required();
+  work.Value("--concurrency", &options->worker.concurrency, "Commands at a time").ShowDefault();
+  work.Value("--lease", &options->worker.lease,
+             "How long a job is ours without a renewal: 100ms to 7d (the job's)");
+  work.Value("--worker", &options->worker.name, "Name shown beside the jobs it holds (host:pid)")
+      .MayBeEmpty();
   options->space_option =
-      work->add_option("--space", options->space, "Only jobs of this space; \"\" is the empty one");
-  work->add_flag("--result", options->worker.result,
-                 "The command's stdout becomes its job's RESULT and is not printed");
-  work->add_option("--give-up", options->give_up,
-                   "Exit 1 when the server has been away this long and nothing runs; 0: never (1m "
-                   "with --drain, else 0)");
+      work.Value("--space", &options->space, "Only jobs of this space; \"\" is the empty one")
+          .MayBeEmpty();
+  work.Flag("--result", &options->worker.result,
+            "The command's stdout becomes its job's RESULT and is not printed");
+  work.Value("--give-up", &options->give_up,
+             "Exit 1 when the server has been away this long and nothing runs; 0: never (1m "
+             "with --drain, else 0)");
   AddServerOption(work, &options->server);
-  work->add_flag("--drain", options->worker.drain,
-                 "Exit 0 once nothing is ready and nothing runs; says which queues are paused");
-  work->add_flag("--verbose", options->worker.verbose,
-                 "Log the start and the end of each job on stderr");
-  work->callback([options, command, action] {
+  work.Flag("--drain", &options->worker.drain,
+            "Exit 0 once nothing is ready and nothing runs; says which queues are paused");
+  work.Flag("--json", &options->json,
+            "At the end print how many jobs were completed, failed, lost and released on stderr");
+  work.Flag("--verbose", &options->worker.verbose,
+            "Log the start and the end of each job on stderr");
+  work.WhenGiven([options, command, action] {
     *action = [options, command] { return Work(options.get(), *command); };
   });
 }

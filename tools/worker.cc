@@ -14,6 +14,7 @@
 #include "tools/client.h"
 #include "tools/exit_status.h"
 #include "tools/job_environment.h"
+#include "tools/time_text.h"
 
 namespace vestq {
 namespace {
@@ -75,8 +76,8 @@ int Worker::Run() {
     const int64_t timeout_ms = OnTime(NowMs());
     if (Done(NowMs())) return status_;
     if (GiveUpIn(NowMs()) == 0) {
-      spdlog::error("no connection to {} for {} ms: giving up; {} jobs are left unanswered",
-                    options_.server.ToString(), options_.give_up_ms,
+      spdlog::error("no connection to {} for {}: giving up; {} jobs are left unanswered",
+                    options_.server.ToString(), SpanText(options_.give_up_ms),
                     slots_.size() - FreeSlots() + giving_back_);
       return kExitFailed;
     }
@@ -236,6 +237,7 @@ void Worker::GiveBack(const std::string& id, const std::string& receipt, const c
       spdlog::warn("job {}: {}, not given back: {}", id, why,
                    reply == nullptr ? "the connection went away" : ReplyText(*reply));
     } else {
+      ++counts_.released;
       spdlog::info("job {}: given back ({})", id, why);
     }
   });
@@ -262,6 +264,7 @@ void Worker::OnRenewed(Slot* slot, const redisReply* reply) {
   } else if (IsError(reply, "LEASELOST") && slot->state == Slot::State::kRunning) {
     spdlog::warn("job {} attempt {}: lease lost, its command is killed", slot->id, slot->attempt);
     slot->lost = true;
+    ++counts_.lost;
     slot->child.Kill(SIGKILL);
   } else {
     if (!IsError(reply, "LEASELOST"))
@@ -327,14 +330,18 @@ void Worker::OnTold(Slot* slot, const redisReply* reply) {
     return;
   }
   if (IsError(reply, "LEASELOST")) {
+    ++counts_.lost;
     spdlog::warn("job {} attempt {}: {}: lease lost, {}", slot->id, slot->attempt, what,
                  slot->unsure ? "so the unanswered one was carried out, or the job will run again"
                               : "so the job will run again");
   } else if (reply->type == REDIS_REPLY_ERROR) {
     spdlog::error("job {} attempt {}: {}: {}", slot->id, slot->attempt, what, ReplyText(*reply));
-  } else if (options_.verbose) {
-    spdlog::info("job {} attempt {}: {}", slot->id, slot->attempt,
-                 what == "COMPLETE" ? "completed" : "reported failed");
+  } else {
+    ++(what == "COMPLETE" ? counts_.completed : counts_.failed);
+    if (options_.verbose) {
+      spdlog::info("job {} attempt {}: {}", slot->id, slot->attempt,
+                   what == "COMPLETE" ? "completed" : "reported failed");
+    }
   }
   Free(slot);
 }

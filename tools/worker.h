@@ -47,6 +47,16 @@ class Worker {
   explicit Worker(WorkerOptions options);
   ~Worker();
 
+  // Jobs since the start, by how they ended for this worker: those whose end the server has answered, those whose
+  // lease was over first, and those given back.
+  struct Counts {
+    uint64_t completed = 0;
+    uint64_t failed = 0;
+    uint64_t lost = 0;
+    uint64_t released = 0;
+  };
+  const Counts& counts() const { return counts_; }
+
   // Until told to stop by SIGTERM or SIGINT (which the caller has blocked, with SIGCHLD). Returns
   // an exit status. Blocks.
   int Run();
@@ -113,6 +123,7 @@ class Worker {
   uint32_t giving_back_ = 0;    // RELEASEs sent, not answered
   int64_t away_since_ms_ = -1;  // -1: there is a connection
   int status_ = 0;
+  Counts counts_;
 };
 
 }  // namespace vestq

@@ -1,7 +1,6 @@
 // `vestq workers`: who holds leases.
 #include <spdlog/fmt/fmt.h>
 
-#include <CLI/CLI.hpp>
 #include <cstdio>
 #include <memory>
 #include <string>
@@ -34,12 +33,17 @@ int Show(const WorkersOptions& o) {
     if (!o.json) PrintRow("QUEUE", "WORKER", "LEASES", "OLDEST");
     const redisReply& rows = *(*reply)->element[1];
     for (size_t i = 0; i < rows.elements; ++i) {
-      const nlohmann::ordered_json row = JsonOfMap(*rows.element[i]);
+      const redisReply& row = *rows.element[i];
+      const auto text = [&row](std::string_view name) {
+        const redisReply* const value = FindInMap(row, name);
+        return value == nullptr ? std::string() : OnOneLine(ReplyText(*value));
+      };
+      const redisReply* const oldest = FindInMap(row, "oldest");
       if (o.json) {
-        PrintJson(row);
+        PrintJson(JsonOfMap(row));
       } else {
-        PrintRow(row["queue"].get<std::string>(), row["worker"].get<std::string>(),
-                 row["leases"].dump(), row["oldest"].dump());
+        PrintRow(text("queue"), text("worker"), text("leases"),
+                 oldest == nullptr ? "" : SpanText(oldest->integer));
       }
     }
     const auto others = (*reply)->element[0]->integer;
@@ -54,18 +58,18 @@ constexpr char kHelp[] =
     "  vestq workers\n"
     "  vestq workers mail --json\n"
     "\n"
-    "OLDEST: ms since one of its leases was granted or last renewed the longest ago.\n"
+    "OLDEST: since the one of its leases that was granted or last renewed the longest ago; --json: "
+    "ms.\n"
     "Exit status: 0; 1 the server cannot be reached or knows no such queue; 2 usage.";
 
 }  // namespace
 
-void AddWorkers(CLI::App* app, Action* action) {
+void AddWorkers(Command program, Action* action) {
   auto options = std::make_shared<WorkersOptions>();
-  CLI::App* const command = app->add_subcommand("workers", "Show who holds leases");
-  command->footer(kHelp);
-  command->add_option("QUEUE", options->queue, "Only of this queue");
+  Command command = program.Add("workers", "Show who holds leases", kHelp);
+  command.Value("QUEUE", &options->queue, "Only of this queue");
   AddCallOptions(command, options.get(), "Print a JSON object a line");
-  command->callback([options, action] { *action = [options] { return Show(*options); }; });
+  command.WhenGiven([options, action] { *action = [options] { return Show(*options); }; });
 }
 
 }  // namespace vestq

@@ -68,6 +68,15 @@ class Enqueue(DaemonCase):
         for at in (0, 1, 2500, 4999, 5000, 5001):
             self.assertEqual(self.job(ids[at])["payload"], lines[at])
 
+    def test_lines_together_are_one_command(self):
+        done = self.enqueue("q", "--lines", "--together", "--space", "s", stdin=b"one\n\nthree")
+        self.assertEqual([self.job(i)["payload"] for i in done.stdout.split()], [b"one", b"", b"three"])
+        self.assertEqual(self.enqueue("q", "--lines", "--together").stdout, "")
+        lines = b"\n".join(b"x" for _ in range(1001))
+        self.assertIn("RANGE", self.enqueue("r", "--lines", "--together", stdin=lines, status=1).stderr)
+        self.enqueue("r", "--lines", "--together", "--unique", "k", stdin=b"x", status=1)
+        self.assertEqual(harness.run("queue", "info", "r", "--server", self.server.address).returncode, 1)
+
     def test_no_line_is_no_job(self):
         self.assertEqual(self.enqueue("q", "--lines").stdout, "")
 

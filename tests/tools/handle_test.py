@@ -26,7 +26,11 @@ class Handle(DaemonCase):
 
     def test_job_shows_what_there_is(self):
         ident = self.enqueue("hello", "DELAY", "1h", "PRIORITY", "7")
-        self.assertIn("scheduled", self.vestq("job", ident))
+        shown = self.vestq("job", ident)
+        self.assertIn("scheduled", shown)
+        self.assertRegex(shown, r"enqueued +20\d\d-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d{3})?Z\n")
+        self.assertRegex(shown, r"vests-in +(1h|59m 59s)\n")
+        self.assertRegex(self.vestq("peek", "q", "--state", "scheduled"), r"vests-in: (1h|59m 59s)\n")
         shown = json.loads(self.vestq("job", ident, "--json", "--payload"))
         self.assertEqual((shown["id"], shown["state"], shown["priority"], shown["payload"]),
                          (ident, "scheduled", 7, "hello"))

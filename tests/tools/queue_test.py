@@ -32,10 +32,25 @@ class Queue(DaemonCase):
         self.assertRegex(self.vestq("stats").stdout, r"(?s)FAILED +EXPIRED  PAUSED\nq .* 0  until resumed\n")
         self.vestq("queue", "pause", "q", "--for", "1h")
         self.assertGreater(self.info()["paused"], 3_500_000)
-        self.assertRegex(self.vestq("stats").stdout, r"  for 3\d{6} ms\n")
+        self.assertRegex(self.vestq("stats").stdout, r"  for (1h|59m 59s)\n")
         self.vestq("queue", "resume", "q")
         self.assertNotIn("PAUSED", self.vestq("stats").stdout)
         self.assertEqual(len(self.client.call("LEASE", "q")), 1)
+
+    def test_times_are_shown_as_such_and_json_keeps_ms(self):
+        self.vestq("queue", "pause", "q", "--for", "2h")
+        self.assertRegex(self.vestq("queue", "info", "q").stdout, r"paused +(2h|1h 59m)\n")
+        self.assertRegex(self.vestq("queue", "info", "q").stdout, r"oldest-ready +-\n")
+        self.vestq("enqueue", "q", "x")
+        self.assertRegex(self.vestq("queue", "info", "q").stdout, r"oldest-ready +[0-9.]+m?s\n")
+        self.assertIsInstance(self.info()["oldest-ready"], int)
+
+    def test_list_shows_names(self):
+        for name in ("alpha", "beta", "another"):
+            self.vestq("enqueue", name, "x")
+        self.assertEqual(self.vestq("queue", "list").stdout, "alpha\nanother\nbeta\n")
+        self.assertEqual([json.loads(line) for line in self.vestq("queue", "list", "a*", "--json").stdout.splitlines()],
+                         [{"queue": "alpha"}, {"queue": "another"}])
 
     def test_purge_says_how_many_there_were(self):
         ids = [self.vestq("enqueue", "q", "x").stdout.strip() for _ in range(4)]
@@ -89,8 +104,15 @@ class Queue(DaemonCase):
         self.assertEqual(len(first), 1)
         self.assertEqual(self.vestq("enqueue", "q", "y", "--unique", "k").stdout.split(), [first[0], "ready"])
         held = json.loads(self.vestq("enqueue", "q", "z", "--unique", "k", "--replace", "--json").stdout)
-        self.assertEqual(held, {"id": first[0], "added": False, "state": "ready"})
+        self.assertEqual(held, {"id": first[0], "added": False, "state": "ready", "replaced": True})
+        self.assertEqual(self.vestq("enqueue", "q", "z", "--unique", "k", "--replace").stdout, first[0] + " ready replaced\n")
+        fresh = self.vestq("enqueue", "q", "z", "--unique", "new", "--replace").stdout
+        self.assertTrue(fresh.strip().isdigit(), fresh)
         self.assertEqual(to_map(self.client.call("JOB", first[0], "PAYLOAD"))["payload"], b"z")
+        self.client.call("LEASE", "q", "COUNT", "2")
+        self.assertEqual(self.vestq("enqueue", "q", "z", "--unique", "k", "--replace").stdout, first[0] + " leased\n")
+        held = json.loads(self.vestq("enqueue", "q", "z", "--unique", "k", "--replace", "--json").stdout)
+        self.assertEqual((held["state"], held["replaced"]), ("leased", False))
 
     def test_a_command_sees_type_and_checkpoint(self):
         self.vestq("enqueue", "q", "x", "--type", "resize", "--header", "trace=a=b", "--keep", "1h")

@@ -19,6 +19,11 @@ class Schedule(DaemonCase):
         self.assertIn("paused", self.vestq("schedule", "list").stdout)
         ident = self.vestq("schedule", "run", "report").stdout.strip()
         self.assertEqual(to_map(self.client.call("JOB", ident, "PAYLOAD"))["payload"], b"daily")
+        self.vestq("schedule", "set", "often", "q", "x", "--every", "90s")
+        self.assertIn("every 1m 30s  active  next 20", self.vestq("schedule", "list").stdout)
+        self.assertRegex(self.vestq("schedule", "get", "often").stdout, r"every +1m 30s\n")
+        self.assertEqual(json.loads(self.vestq("schedule", "get", "often", "--json").stdout)["every"], 90_000)
+        self.vestq("schedule", "del", "often")
         self.vestq("schedule", "resume", "report")
         listed = [json.loads(line) for line in self.vestq("schedule", "list", "--json").stdout.splitlines()]
         self.assertEqual([(one["name"], one["last"]) for one in listed], [("report", None)])
@@ -45,8 +50,13 @@ class Schedule(DaemonCase):
         self.vestq("schedule", "set", "s", "q", "x", "--delay", "1s", status=2)
 
     def test_next_and_what_is_wrong(self):
-        times = [int(line) for line in self.vestq("schedule", "next", "*/15 * * * *", "--count", "3").stdout.split()]
+        words = ("schedule", "next", "*/15 * * * *", "--count", "3")
+        times = json.loads(self.vestq(*words, "--json").stdout)
         self.assertEqual([b - a for a, b in zip(times, times[1:])], [900_000] * 2)
+        shown = self.vestq(*words).stdout.splitlines()
+        self.assertRegex(shown[0], r"^20\d\d-\d\d-\d\dT\d\d:(00|15|30|45):00Z$")
+        shown = self.vestq("schedule", "next", "30 7 1 1 *", "--tz", "Asia/Kolkata", "--count", "1").stdout
+        self.assertRegex(shown, r"^20\d\d-01-01T07:30:00\+05:30\n$")
         self.assertIn("hour", self.vestq("schedule", "next", "0 99 * * *", status=1).stderr)
         self.assertIn("Mars", self.vestq("schedule", "next", "0 1 * * *", "--tz", "Mars/Olympus", status=1).stderr)
         self.assertEqual(harness.run("schedule").returncode, 2)
@@ -56,7 +66,7 @@ class Schedule(DaemonCase):
         self.client.call("LEASE", "q", "WORKER", "w1")
         row = json.loads(self.vestq("workers", "--json").stdout)
         self.assertEqual((row["queue"], row["worker"], row["leases"]), ("q", "w1", 1))
-        self.assertIn("w1", self.vestq("workers", "q").stdout)
+        self.assertRegex(self.vestq("workers", "q").stdout, r"w1 +1 +[0-9.]+m?s\n")
         self.assertIn("NOTFOUND", self.vestq("workers", "nothing", status=1).stderr)
 
 

@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
 """`vestq serve` as a process: signals, what it prints, and that answered jobs are there after a restart."""
 
+import json
 import signal
 import unittest
 
@@ -67,6 +68,13 @@ class Signals(Case):
         process.send_signal(signal.SIGTERM)
         self.assertEqual(process.wait(harness.DEADLINE), 0)
 
+    def test_json_says_where_it_listens(self):
+        process = self.spawn("serve", "--data", self.path(), "--resp", "127.0.0.1:0", "--json")
+        address = json.loads(harness.read_line(process.stdout))["listening"]["resp"]
+        self.assertRegex(address, r"^127\.0\.0\.1:[1-9][0-9]*$")
+        process.send_signal(signal.SIGTERM)
+        self.assertEqual(process.wait(harness.DEADLINE), 0)
+
     def test_it_listens_before_it_says_so_and_once_only(self):
         daemon = self.daemon()
         client = daemon.client()
@@ -91,7 +99,13 @@ class Stats(Case):
         self.assertRegex(done.stdout, r"(?m)^beta +0 +0 +0 +1 +0\b")
         done = harness.run("stats", "alpha", "--json", "--server", daemon.address)
         self.assertEqual(done.returncode, 0, done.stderr)
-        self.assertIn('"ready":1', done.stdout)
+        shown = json.loads(done.stdout)
+        self.assertEqual((shown["queues"][0]["name"], shown["queues"][0]["ready"]), ("alpha", 1))
+        for name in ("uptime_in_seconds", "used_memory", "cores", "syncs", "tcp_port"):
+            self.assertIsInstance(shown["server"][name], int, name)
+        self.assertIsInstance(shown["server"]["lease_us_p50"], (int, float))
+        for name in ("vestq_version", "run_id", "path", "durability"):
+            self.assertIsInstance(shown["server"][name], str, name)
         self.assertNotIn("beta", done.stdout)
         self.assertEqual(harness.run("stats", "gamma", "--server", daemon.address).returncode, 1)
         client.close()

@@ -8,6 +8,7 @@
 
 #include "tools/address.h"
 #include "tools/encoding.h"
+#include "tools/time_text.h"
 #include "tools/units.h"
 
 namespace vestq {
@@ -33,6 +34,44 @@ TEST(CheckMoment, SecondsAreNoMilliseconds) {
                            "12x", "-5", "99999999999999999999"}) {
     EXPECT_TRUE(CheckMoment("--at", text).ok()) << text;
   }
+}
+
+TEST(TimeText, SpansHaveTheirTwoGreatestUnits) {
+  const std::pair<int64_t, const char*> cases[] = {{0, "0s"},
+                                                   {1, "1ms"},
+                                                   {999, "999ms"},
+                                                   {1000, "1s"},
+                                                   {5302, "5.3s"},
+                                                   {59'999, "59.9s"},
+                                                   {60'000, "1m"},
+                                                   {252'000, "4m 12s"},
+                                                   {3'599'999, "59m 59s"},
+                                                   {3'600'000, "1h"},
+                                                   {11'100'000, "3h 5m"},
+                                                   {86'400'000, "1d"},
+                                                   {187'200'000, "2d 4h"},
+                                                   {-1500, "-1.5s"}};
+  for (const auto& [ms, text] : cases) EXPECT_EQ(SpanText(ms), text);
+  EXPECT_EQ(SpanText(INT64_MIN), "-" + SpanText(INT64_MAX));
+}
+
+TEST(TimeText, MomentsAreRfc3339) {
+  EXPECT_EQ(MomentText(0), "1970-01-01T00:00:00Z");
+  EXPECT_EQ(MomentText(1'896'163'200'123), "2030-02-01T08:00:00.123Z");
+  EXPECT_EQ(MomentText(1'896'163'200'000, 19'800), "2030-02-01T13:30:00+05:30");
+  EXPECT_EQ(MomentText(1'896'163'200'000, -18'000), "2030-02-01T03:00:00-05:00");
+  EXPECT_EQ(MomentText((int64_t{1} << 48) - 1), "10889-08-02T05:31:50.655Z");
+}
+
+TEST(TimeText, AWordMeansWhatItsMapIsAbout) {
+  EXPECT_EQ(NumberText(MapOf::kJob, "enqueued", 0), "1970-01-01T00:00:00Z");
+  EXPECT_EQ(NumberText(MapOf::kQueue, "enqueued", 90'000), "90000");
+  EXPECT_EQ(NumberText(MapOf::kJob, "lease-left", 90'000), "1m 30s");
+  EXPECT_EQ(NumberText(MapOf::kSchedule, "every", 90'000), "1m 30s");
+  EXPECT_EQ(NumberText(MapOf::kJob, "attempt", 3), "3");
+  EXPECT_EQ(NumberText(MapOf::kQueue, "paused", -1), "until resumed");
+  EXPECT_EQ(NumberText(MapOf::kQueue, "paused", 0), "no");
+  EXPECT_EQ(NumberText(MapOf::kQueue, "paused", 7'200'000), "2h");
 }
 
 TEST(ParseSize, RefusesWhatIsNotASize) {

@@ -96,6 +96,13 @@ class Work(Case):
         self.assertEqual(sorted(done.stdout.splitlines()), sorted(f"payload {i}" for i in range(20)))
         self.assertEqual([self.job(i) for i in idents], [None] * 20)
 
+    def test_json_counts_at_the_end(self):
+        for text in ("good", "bad", "good"):
+            self.enqueue(text, "ATTEMPTS", "1")
+        done = self.drain("sh", "-c", '[ "$(cat)" = good ]', options=["--json"])
+        self.assertEqual(json.loads(done.stderr.splitlines()[-1]),
+                         {"completed": 2, "failed": 1, "lost": 0, "released": 0})
+
     def test_the_job_is_in_the_environment(self):
         ident = self.enqueue("x", "SPACE", "tenant", "ATTEMPTS", "7", "PRIORITY", "3").decode()
         done = self.drain("sh", "-c", "env | grep ^VESTQ_ | sort", queue="q")
@@ -176,7 +183,7 @@ class Work(Case):
         self.assertEqual(read_line(worker.stdout), "shows that it works")
         self.server.end(signal.SIGKILL)
         self.assertEqual(worker.wait(harness.DEADLINE), 1)
-        self.assertIn(b"for 300 ms: giving up", worker.stderr.read())
+        self.assertIn(b"for 300ms: giving up", worker.stderr.read())
 
     def test_drain_says_what_a_paused_queue_has_left(self):
         ident = self.enqueue("x")
