@@ -99,8 +99,12 @@ Error RowCheck::CheckUnique() {
     if (!Decoded(kWhat, row, holder, report_)) return;
     const QueueTally* const queue = Find(row->queue, kWhat);
     if (queue == nullptr) return;
-    if (queue->dropped) {
+    const Incarnation life = queue->life[KeyKind::kDone];
+    if (queue->dropped || (!holder->live && holder->life < life)) {
       ++report_->void_keys;
+    } else if (!holder->live && holder->life > life) {
+      report_->Add("LIFE-1", "the window of a unique key of queue '" + queue->name +
+                                 "' is of a life that its kept results have not come to");
     } else {
       ++report_->unique_keys;
       unique_live_ += holder->live;

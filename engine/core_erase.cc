@@ -1,8 +1,9 @@
 // Erasing what purges and drops have made void, in the background: one slice is read at a time, on a
 // reader, and erased in one turn, so nobody is held up; when nothing is left the core sleeps.
 //
-// A core erases the READY and SCHEDULED keys of its lanes, and of a queue's waiting jobs those of its
-// lanes; dead letters, kept results and unique keys, which a queue has one range of, are the keeper's. READY keys of earlier lives stand together, before
+// A core erases the READY and SCHEDULED keys of its lanes, and of a queue's waiting jobs and windows of
+// unique keys those of its lanes; dead letters, kept results and the unique keys of a dropped queue, which
+// a queue has one range of, are the keeper's. READY keys of earlier lives stand together, before
 // those that live; SCHEDULED keys of all queues stand together, so one pass is made for all that a round
 // is about. Every void key is erased here and nowhere else (ERASE-2): vesting passes over it, a lookup
 // does not find it. That begins when every core has switched (engine/core_purge.cc), or at a start.
@@ -131,13 +132,16 @@ std::unique_ptr<EraseTask> Core::Impl::EraseOfQueue() {
                             : shared_->KeeperOf(*erasure.record);
   for (; erase_step_ <= lanes_.size() + kRowsOfKinds.size(); ++erase_step_) {
     const size_t i = erase_step_ - lanes_.size();
-    if (i > 0 && keeper != id_) return nullptr;
     const bool unique = i == kRowsOfKinds.size();
-    // Unique keys of what was purged go with their jobs.
-    if (unique ? !dropped : !Has(erasure.kinds, kRowsOfKinds[i].second)) continue;
+    // Windows of unique keys go with kept results; a key that is held goes with its job.
+    if (!Has(erasure.kinds, unique ? KeyKind::kDone : kRowsOfKinds[i].second)) continue;
+    // A key that was freed may be taken again, by the owner of its lane.
+    const bool by_owner = unique ? !dropped : kRowsOfKinds[i].first == What::kWaiting;
+    if (!by_owner && keeper != id_) continue;
     task->what = unique ? What::kUnique : kRowsOfKinds[i].first;
+    if (unique && !dropped) task->windows_below = life[KeyKind::kDone];
     keycodec::AppendQueueRowsPrefix(RowsOf(task->what), erasure.number, &task->from);
-    if (dropped) {
+    if (dropped || unique) {
       task->upper = keycodec::PrefixSuccessor(task->from);
     } else {
       keycodec::AppendQueueRowsPrefix(RowsOf(task->what), erasure.number,
@@ -164,7 +168,24 @@ void Core::Impl::FinishErase(EraseTask* task) {
   EraseNext();
 }
 
+// Windows of unique keys of this core's lanes, that nobody has taken since they were read.
+void Core::Impl::EraseWindows(CoreQueue* queue, const EraseTask& task) {
+  bool any = false;
+  for (const EraseTask::Found& window : task.found) {
+    const LaneId lane = shared_->LaneOf(window.id);
+    if (shared_->OwnerOf(lane) != id_ || rows_log_.Changed(task.rows_mark, window.key)) continue;
+    DeleteRow(window.key);
+    DeleteRow(keycodec::TimerKey(lane, keycodec::Clock::kEngine, window.until_ms,
+                                 keycodec::TimerKind::kUniqueWindow, window.id));
+    any = true;
+  }
+  if (any && queue != nullptr) WatchVanish(queue);
+}
+
 void Core::Impl::EraseVoid(EraseTask* task) {
+  if (task->windows_below) {
+    return EraseWindows(QueueById(erase_round_[erase_item_].number), *task);
+  }
   const bool of_jobs = task->what == What::kReady || task->what == What::kScheduled;
   for (EraseTask::Found& job : task->found) {
     if (task->what == What::kWaiting && shared_->OwnerOf(job.lane) != id_) continue;

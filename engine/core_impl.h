@@ -184,6 +184,8 @@ class Core::Impl {
   void RemoveLeasesPart(JobsPart* part, uint32_t place);
   void EraseLeasedJob(Lease* lease, const LookupTask* read, EventKind how);
   void EraseKept(const LookupTask& task);
+  void PurgeWindows(PurgeRequest* request, QueueRecord* record);
+  void RemoveWindowsPart(JobsPart* part, std::string from);
 
   // core_erase.cc
   void BeginErasing();
@@ -193,6 +195,7 @@ class Core::Impl {
   std::unique_ptr<EraseTask> EraseOfQueue();
   void FinishErase(EraseTask* task);
   void EraseVoid(EraseTask* task);
+  void EraseWindows(CoreQueue* queue, const EraseTask& task);
   void FinishRound();
 
   // core_vanish.cc
@@ -284,6 +287,8 @@ class Core::Impl {
                   std::function<void(const UniqueTask*)> then);
   void AddUnique(CoreQueue* queue, EnqueueRequest* request, const UniqueTask* task);
   void ReplaceJob(CoreQueue* queue, EnqueueRequest* request, const UniqueTask& task);
+  bool HoldsWindow(const CoreQueue& queue, const keycodec::UniqueValue& row);
+  void ForgetWindow(LaneId lane, const keycodec::UniqueValue& row);
   void HoldUniqueKey(const keycodec::JobHeader& header, JobId id);
   void FreeUniqueKey(LaneId lane, const keycodec::JobHeader& header, JobId id, bool done);
   void EndUniqueWindow(const TimerTask::Hit& hit);
@@ -488,7 +493,8 @@ class Core::Impl {
   Impl* OwnerOfMember(const Request& member);
   void RunGroup(GroupTask* task);
   void HoldClocks(const GroupRequest& request, bool hold);
-  Error CheckMember(GroupRun* run, Request* member);
+  Error CheckMember(GroupRun* run, const GroupTask& task, Request* member);
+  Error CheckCancel(GroupRun* run, const GroupTask& task, JobId id);
   Error CheckEnqueue(GroupRun* run, const Request* member, EnqueueRequest* job, size_t jobs);
   Error CheckReceipt(GroupRun* run, const Receipt& receipt, bool ends);
   Error RunMember(GroupTask* task, Request* member);

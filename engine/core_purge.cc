@@ -97,6 +97,8 @@ void Core::Impl::Switched(PurgeRequest* request, QueueRecord* record, QueueId dr
     for (size_t i = 0; i < kKeyKinds; ++i) by_kind[i] += part.removed_by[i];
   }
   KeyKinds kinds = dropped != QueueId(0) ? kAllKinds : KeyKinds(0);
+  // Windows of unique keys are of the life of kept results, and nobody counts them.
+  if (request->state == JobState::kDone) kinds |= Only(KeyKind::kDone);
   for (size_t i = 0; i < kKeyKinds; ++i) {
     if (by_kind[i] != 0) kinds |= Only(static_cast<KeyKind>(i));
     // What is kept of done jobs is no job.

@@ -7,6 +7,7 @@
 
 #include "engine/base/check.h"
 #include "engine/core_impl.h"
+#include "engine/erase_task.h"
 #include "engine/jobs_part.h"
 #include "engine/lookup_task.h"
 #include "engine/peek_task.h"
@@ -34,7 +35,9 @@ void Core::Impl::PurgeWalk(PurgeRequest* request, QueueRecord* record) {
 }
 
 void Core::Impl::PurgeSlice(PurgeRequest* request, QueueRecord* record, std::string from) {
-  if (request->states.empty()) return Executed(request);
+  if (request->states.empty()) {
+    return request->state == JobState::kDone ? PurgeWindows(request, record) : Executed(request);
+  }
   const JobState state = request->states.back();
   if (state == JobState::kLeased) return PurgeLeases(request, record);
   const QueueLife& life = QueueHere(record)->life;
@@ -116,6 +119,24 @@ void Core::Impl::PurgeLeases(PurgeRequest* request, QueueRecord* record) {
   for (const auto& part : request->parts) Start(part.get());
 }
 
+// Windows of unique keys of the space, whether anything was kept of their jobs or not.
+void Core::Impl::PurgeWindows(PurgeRequest* request, QueueRecord* record) {
+  request->parts.clear();
+  for (uint16_t core = 0; core < shared_->cores; ++core) {
+    auto part = std::make_unique<JobsPart>();
+    part->work = JobsPart::Work::kRemoveWindows;
+    part->owner = CoreId(core);
+    part->from_queue = record;
+    part->space = request->space;
+    part->finished = [this, request] {
+      if (--request->parts_running == 0 && SumParts(request)) Executed(request);
+    };
+    request->parts.push_back(std::move(part));
+  }
+  request->parts_running = request->parts.size();
+  for (const auto& part : request->parts) Start(part.get());
+}
+
 // False: one failed, and the request is answered.
 bool Core::Impl::SumParts(PurgeRequest* request) {
   Error error;
@@ -172,6 +193,28 @@ void Core::Impl::EraseKept(const LookupTask& task) {
                                keycodec::TimerKind::kKept, task.id));
   TouchJob(task.id);
   Count(QueueById(*task.queue), keycodec::Counter::kDone, -1);
+}
+
+// In slices, from `from` on; empty: from the space's first unique key.
+void Core::Impl::RemoveWindowsPart(JobsPart* part, std::string from) {
+  auto task = std::make_unique<EraseTask>(shared_->queues.get());
+  task->what = EraseTask::What::kUnique;
+  task->windows_below = Incarnation(UINT32_MAX);  // of any life
+  keycodec::AppendUniqueSpacePrefix(QueueHere(part->from_queue)->life.number, part->space,
+                                    &task->from);
+  task->upper = keycodec::PrefixSuccessor(task->from);
+  if (!from.empty()) task->from = std::move(from);
+  task->max_jobs = limits::kSliceJobs;
+  task->rows_mark = rows_log_.Begin();
+  EraseTask* const raw = task.get();
+  task->finish = [this, part, raw](ReadTask*) {
+    part->error = raw->error;
+    if (raw->error.ok()) EraseWindows(QueueHere(part->from_queue), *raw);
+    rows_log_.End(raw->rows_mark);
+    if (!raw->error.ok() || raw->next.empty()) return Executed(part);
+    RemoveWindowsPart(part, raw->next);
+  };
+  SubmitRead(std::move(task));
 }
 
 // A lease that is granted while this passes over the table may be removed or not.

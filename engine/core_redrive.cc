@@ -184,7 +184,7 @@ Error Core::Impl::RedriveOne(JobsPart* part, size_t i, const RedriveTask& task) 
     const keycodec::UniqueValue& row = *task.unique->row;
     const bool held =
         row.live ? LeaseOf(row.id) != nullptr || task.unique->holder->state != JobState::kGone
-                 : row.until_ms > now().ms();
+                 : HoldsWindow(*QueueHere(part->from_queue), row);
     if (held && !part->explain) return Error::Ok();
     if (held) {
       return Error(ErrorCode::kBusy, "job " + std::to_string(row.id.value()) +
@@ -199,6 +199,7 @@ Error Core::Impl::RedriveOne(JobsPart* part, size_t i, const RedriveTask& task) 
                      (task.parents > 0 ? " waits for others" : " has others that wait for it") +
                      ", and would need another id in '" + part->to_queue->name + "'");
   }
+  if (task.unique && task.unique->row) ForgetWindow(job.lane, *task.unique->row);
   const Error error = RedriveFound(*part, VestsAgain(job, part->vest_ms[i]), task);
   if (error.ok()) ++part->redriven;
   return error;

@@ -3,7 +3,9 @@
 // The key's row stands in the rows family and says who holds it; its owner is the owner of the job's
 // lane, which the key (or the space) decides, so no other core ever writes it. UNIQUE-1: a row that
 // is live names a job that is scheduled, waiting, ready or leased and holds that key; one that is not
-// live names an open window, and a timer ends it. A dead job holds nothing.
+// live names an open window, and a timer ends it. A dead job holds nothing. A window is of the life that
+// kept results had when its job was done, so a purge of those makes it void, found without a scan; the
+// row is erased behind it (core_erase.cc).
 #include <algorithm>
 
 #include "engine/base/check.h"
@@ -60,6 +62,18 @@ void Core::Impl::FindHolder(CoreQueue* queue, const EnqueueRequest* request,
   ReadFor(std::move(task));
 }
 
+// An open window holds the key, unless what is kept of done jobs was purged since.
+bool Core::Impl::HoldsWindow(const CoreQueue& queue, const keycodec::UniqueValue& row) {
+  return !row.live && row.life == queue.life[KeyKind::kDone] && row.until_ms > now().ms();
+}
+
+// Another job takes the key: the timer of a window that was ended before its time goes with it.
+void Core::Impl::ForgetWindow(LaneId lane, const keycodec::UniqueValue& row) {
+  if (row.live || row.until_ms <= now().ms()) return;
+  DeleteRow(keycodec::TimerKey(lane, keycodec::Clock::kEngine, row.until_ms,
+                               keycodec::TimerKind::kUniqueWindow, row.id));
+}
+
 // Adds the job, or names the holder of its key. What FindHolder found must still hold.
 void Core::Impl::AddUnique(CoreQueue* queue, EnqueueRequest* request, const UniqueTask* task) {
   now_stale_ = true;
@@ -73,8 +87,9 @@ void Core::Impl::AddUnique(CoreQueue* queue, EnqueueRequest* request, const Uniq
     EraseFound(task->holder.get(), EventKind::kLapsed);  // its timer has not come to it yet
     state = JobState::kGone;
   }
-  const bool window = task->row && !task->row->live && task->row->until_ms > now().ms();
+  const bool window = task->row && HoldsWindow(*queue, *task->row);
   if (!window && state == JobState::kGone) {
+    if (task->row) ForgetWindow(task->lane, *task->row);
     request->error = AddJob(queue, task->lane, request);
     return;
   }
@@ -157,8 +172,11 @@ void Core::Impl::FreeUniqueKey(LaneId lane, const keycodec::JobHeader& header, J
   const std::string row = RowOf(header);
   const int64_t until_ms = WindowEnd(header);
   if (!done || until_ms <= now().ms()) return DeleteRow(row);
+  const CoreQueue* const queue = QueueById(header.zone.queue);
+  CHECK(queue != nullptr, "a job that is done is of a queue that lives");
   value_.clear();
-  keycodec::Append(keycodec::UniqueValue{id, until_ms, false}, &value_);
+  keycodec::Append(keycodec::UniqueValue{id, until_ms, false, queue->life[KeyKind::kDone]},
+                   &value_);
   PutRow(row, value_);
   PutTimer(lane, keycodec::Clock::kEngine, until_ms,
            keycodec::TimerKey(lane, keycodec::Clock::kEngine, until_ms,

@@ -85,6 +85,12 @@ Error EraseTask::TakeRow(std::string_view key, std::string_view value) {
     row.rows.push_back(keycodec::JobRowKey(row.lane, row.id));
     row.rows.push_back(keycodec::TimerKey(kept->lane, keycodec::Clock::kEngine, kept->keep_until_ms,
                                           keycodec::TimerKind::kKept, row.id));
+  } else if (windows_below) {
+    const Result<keycodec::UniqueValue> holder = keycodec::DecodeUniqueValue(value);
+    if (!holder.ok()) return holder.error();
+    if (holder->live || holder->life >= *windows_below) return Error::Ok();
+    row.id = holder->id;
+    row.until_ms = holder->until_ms;
   }
   found.push_back(std::move(row));
   return Error::Ok();

@@ -31,6 +31,8 @@ class EraseTask : public ReadTask {
   std::string upper;
   size_t max_jobs = 0;
   uint64_t rows_mark = 0;  // the owner's, in its log of changed rows
+  // kUnique: only windows of lives below that one; none: all rows.
+  std::optional<Incarnation> windows_below;
 
   struct Found {
     std::string key;
@@ -40,6 +42,7 @@ class EraseTask : public ReadTask {
     uint32_t flags = 0;   // kFlagParent: others wait for it
     bool has_record = false;
     uint64_t payload_bytes = 0;
+    int64_t until_ms = 0;           // of a window
     std::vector<std::string> rows;  // that go with it
     // A unique key's row that names it: to be deleted unless it has changed.
     std::string unique_row;

@@ -38,7 +38,8 @@ struct JobsPart : Request {
     kSwitch,    // `from_queue` has another life: switch to it
     kErase,     // every core has switched: erase what is void of `from_queue`, or of `number`
     kRemove,    // jobs of PURGE
-    kRemoveLeases,  // leased ones, all that match
+    kRemoveLeases,   // leased ones, all that match
+    kRemoveWindows,  // open windows of unique keys of `space`
     kVanish,        // `from_queue` is about to vanish: say so behind what was done
     kVanished,      // it has
   };

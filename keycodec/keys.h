@@ -228,6 +228,8 @@ void AppendQueueRowsPrefix(QueueRows rows, QueueId queue, std::string* out);
 // REQUIRES: not kUnique, whose keys outlive an incarnation.
 void AppendQueueRowsPrefix(QueueRows rows, QueueId queue, Incarnation incarnation,
                            std::string* out);
+// A space's unique keys.
+void AppendUniqueSpacePrefix(QueueId queue, std::string_view space, std::string* out);
 // A lane's timers by one clock, soonest first.
 void AppendTimerPrefix(LaneId lane, Clock clock, std::string* out);
 // What a job waits for, and what waits for it.

@@ -6,22 +6,40 @@
 
 namespace vestq::keycodec {
 
+namespace {
+// A window of a later life than the first; all else is of version 1.
+constexpr uint8_t kVersionWithLife = 2;
+}  // namespace
+
 void Append(const UniqueValue& value, std::string* out) {
-  Writer<1 + kIdBytes + kVarint48Bytes + 1> writer;
-  writer.Byte(kVersion);
+  const bool later = value.life != Incarnation(1);
+  CHECK(value.life != Incarnation(0) && !(later && value.live), "a window has a life, from 1 on");
+  Writer<1 + kIdBytes + kVarint48Bytes + 1 + kVarint32Bytes> writer;
+  writer.Byte(later ? kVersionWithLife : kVersion);
   PutId(value.id, &writer);
   PutSpan(value.until_ms, &writer);
   writer.Byte(value.live ? 1 : 0);
+  if (later) writer.Varint(value.life.value());
   writer.AppendTo(out);
 }
 
 Result<UniqueValue> DecodeUniqueValue(std::string_view bytes) {
   Reader reader("unique key's holder", bytes);
   UniqueValue out;
-  ReadVersion(&reader);
+  const bool later = !bytes.empty() && static_cast<uint8_t>(bytes[0]) == kVersionWithLife;
+  if (later) {
+    reader.Byte("version");
+  } else {
+    ReadVersion(&reader);
+  }
   out.id = ReadId(&reader);
   out.until_ms = ReadSpan(&reader, "until");
   out.live = ReadBool(&reader, "live");
+  if (later) {
+    out.life = Incarnation(ReadU32(&reader, "life"));
+    if (reader.ok() && (out.live || out.life <= Incarnation(1)))
+      reader.Fail("life", "only of a window, and 1 is written by leaving it out");
+  }
   return reader.Finish(out);
 }
 

@@ -17,6 +17,9 @@ struct UniqueValue {
   JobId id;
   int64_t until_ms = 0;  // engine time the window ends at; 0: there is none
   bool live = false;     // the job is unfinished; false: only the window holds the key
+  // Of a window: the incarnation of kept results that lived when its job was done. A window goes with
+  // what is kept of done jobs, also of those of which nothing is. 1 of a live one.
+  Incarnation life{1};
   bool operator==(const UniqueValue&) const = default;
 };
 
@@ -48,7 +51,7 @@ struct HandoverValue {
   bool operator==(const HandoverValue&) const = default;
 };
 
-// REQUIRES: ids of 1 .. limits::kJobIdMax.
+// REQUIRES: ids of 1 .. limits::kJobIdMax; a unique key's life is 1 at least, and 1 of a live one.
 void Append(const UniqueValue& value, std::string* out);
 void Append(const TimerValue& value, std::string* out);
 void Append(const EdgeValue& value, std::string* out);

@@ -143,6 +143,14 @@ std::string UniqueKey(QueueId queue, std::string_view space, std::string_view ke
   return std::string(writer.view());
 }
 
+void AppendUniqueSpacePrefix(QueueId queue, std::string_view space, std::string* out) {
+  Writer<1 + 4 + kKeySpaceBytesMax> writer;
+  writer.Byte('u');
+  writer.BigEndian<4>(queue.value());
+  PutSpace(space, &writer);
+  writer.AppendTo(out);
+}
+
 std::string TimerKey(LaneId lane, Clock clock, int64_t time_ms, TimerKind kind, JobId id) {
   CHECK(kind != TimerKind::kSchedule, "a schedule's timer has its name, not a job");
   Writer<kTimerHeadBytes + kIdBytes> writer;

@@ -220,7 +220,7 @@ TEST(Version, ANewerOneIsUnsupportedAndZeroIsDamage) {
     std::string bytes = codec.make(r);
     if (std::string_view(codec.name).ends_with("key")) continue;
     ++values;
-    bytes[0] = 2;
+    bytes[0] = 3;  // 2 is a known version of one of them
     EXPECT_EQ(codec.recode(bytes).error().code(), ErrorCode::kUnsupported) << codec.name;
     bytes[0] = 0;
     EXPECT_EQ(codec.recode(bytes).error().code(), ErrorCode::kCorruption) << codec.name;

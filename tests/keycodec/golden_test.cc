@@ -242,6 +242,7 @@ std::map<std::string, std::string> EncodedValues() {
                                        kWallMs + 60'000, 2})},
       {"unique", Encoded(UniqueValue{kId, 0, true})},
       {"unique window", Encoded(UniqueValue{kId, kEngineMs + kHourMs, false})},
+      {"unique window life", Encoded(UniqueValue{kId, kEngineMs + kHourMs, false, Incarnation(300)})},
       {"timer", Encoded(TimerValue{UniqueKey(kQueue, "acme", "order-1")})},
       {"timer no row", Encoded(TimerValue{})},
       {"edge", Encoded(EdgeValue{})},

@@ -134,7 +134,11 @@ class Random {
   WaitingValue AnyWaitingValue() {
     return {Flags(), AnyZone(), LaneId(U16()), U32(), Time(), AnyClock(), SomeTime(), U32()};
   }
-  UniqueValue AnyUniqueValue() { return {Id(), SomeTime(), OneIn(2)}; }
+  UniqueValue AnyUniqueValue() {
+    UniqueValue out{Id(), SomeTime(), OneIn(2)};
+    if (!out.live && OneIn(2)) out.life = Incarnation(1 + Below(300));
+    return out;
+  }
   TimerValue AnyTimerValue() { return {Text(60)}; }
   HandoverValue AnyHandoverValue() {
     HandoverValue out{static_cast<HandoverKind>(1 + Below(4)), Id(), {}, Text(100)};

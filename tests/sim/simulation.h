@@ -114,6 +114,7 @@ class Simulation {
   bool StartPurge(Pending* pending);
   void AnsweredPurge(Pending* pending);
   void NoteUnderPurge(ModelJob* job);
+  void NoteWindowsPurged(const PurgeRequest& purge, const Pending& pending, uint64_t event);
   bool MayBePurged(const ModelJob& job, const PurgeRequest& purge) const;
   void CheckPurged(const LeasedJob& leased, uint64_t asked_event, const ModelJob* job);
 

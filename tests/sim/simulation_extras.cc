@@ -2,7 +2,8 @@
 //
 //   SIM-9   a delivery brings the checkpoint that was acknowledged last, or one asked for since
 //   SIM-10  a unique key is given to a second job only when the first may be finished; and whom a
-//           refusal names has not been finished before it was asked, but for a window
+//           refusal names has not been finished before it was asked, but for a window that no PURGE
+//           of what is done has ended
 //   SIM-15  a job is delivered only when each of its parents may be over; and not at all, unless it was
 //           redriven, when one was cancelled after the job's ENQUEUE had been answered
 #include <algorithm>
@@ -82,7 +83,8 @@ bool Simulation::AnsweredUnique(const Pending& pending) {
   }
   const ModelJob* const holder = Find(request.id);
   if (holder != nullptr && holder->gone && holder->gone_event < pending.asked_event &&
-      !holder->window) {
+      (!holder->window || (holder->window_purged_event != 0 &&
+                           holder->window_purged_event < pending.asked_event))) {
     Broken("SIM-10: a finished job holds the key " + pending.job->key, holder);
   }
   pending.job->key.clear();

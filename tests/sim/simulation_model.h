@@ -59,6 +59,7 @@ struct Simulation::ModelJob {
   std::string type;
   std::string key;  // UNIQUE: queue, space and key; empty: none
   bool window = false;
+  uint64_t window_purged_event = 0;  // a PURGE or DROP that ends it was answered; 0: none was
   uint64_t acknowledged_event = 0;
   std::vector<ModelJob*> parents;  // AFTER
   uint64_t cancelled_event = 0;    // when a CANCEL that was answered with 1 was asked; 0: none was

@@ -50,6 +50,16 @@ bool Simulation::MayBePurged(const ModelJob& job, const PurgeRequest& purge) con
   return purge.state != JobState::kDone && (job.may_move || job.queue == purge.queue);
 }
 
+// Windows that were open when it was asked.
+void Simulation::NoteWindowsPurged(const PurgeRequest& purge, const Pending& pending,
+                                   uint64_t event) {
+  const std::string scope = purge.queue + "/" + (purge.one_space ? purge.space + "/" : "");
+  for (auto& job : jobs_) {
+    const bool open = job->window && job->gone && job->gone_event < pending.asked_event;
+    if (open && !job->may_move && job->key.starts_with(scope)) job->window_purged_event = event;
+  }
+}
+
 void Simulation::AnsweredPurge(Pending* pending) {
   const auto& request = static_cast<const PurgeRequest&>(*pending->request);
   if (request.drop) --limits_[request.queue].unsettled;
@@ -57,6 +67,7 @@ void Simulation::AnsweredPurge(Pending* pending) {
   if (!request.error.ok()) return Broken("PURGE failed: " + request.error.ToString());
   size_t most = 0;
   const uint64_t event = ++events_;
+  if (request.drop || request.state == JobState::kDone) NoteWindowsPurged(request, *pending, event);
   for (auto& job : jobs_) {
     const bool may = MayBePurged(*job, request);
     most += may;

@@ -176,6 +176,12 @@ TEST_F(CheckRowsTest, Queue1UniqueKeyOfNoQueue) {
   Expect(Check(), "QUEUE-1", "a unique key is of queue number 9");
 }
 
+TEST_F(CheckRowsTest, Life1WindowOfALifeToCome) {
+  PutRow(keycodec::UniqueKey(kQueue, "", "later"),
+         Bytes(keycodec::UniqueValue{JobId(4), 9000, false, Incarnation(7)}));
+  Expect(Check(), "LIFE-1", "the window of a unique key of queue 'q'");
+}
+
 TEST_F(CheckRowsTest, Queue1DroppedAndThere) {
   PutRow(keycodec::DroppedKey(kQueue), Bytes(keycodec::DroppedValue{"old"}));
   Expect(Check(), "QUEUE-1", "the dropped queue 'old' and the queue 'q' have the same number 1");
