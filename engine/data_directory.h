@@ -7,8 +7,9 @@
 //               however it ends.
 //   CLEAN       text: "clean shutdown at sequence N", then each log and its size, "log 12 of 3456
 //               bytes", then "end". Written by the last step of closing, removed by opening.
-//   MADE        text; written once RocksDB has made all families. From then on a missing one is damage.
-//   torn-*      tails that the log check cut (engine/wal_check.h); kept for people.
+//   MADE        text; written once RocksDB has made all families. From then on a missing one is damage,
+//               and so is a store without any log.
+//   torn-*      tails that the log check cut (engine/wal_check.h); the newest few are kept, for people.
 //
 // A directory that is not empty and has no VESTQ is foreign: it is refused and not one byte in it
 // changes. Includes RocksDB's headers (the file system). Owned by the store; blocks.

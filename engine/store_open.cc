@@ -140,6 +140,15 @@ Error CompareWithMark(const DataDirectory& directory, const CleanMark& mark) {
   return Error::Ok();
 }
 
+// A store that was once made whole has a log at any moment: RocksDB makes the next one before it removes
+// the last. Without any it would open as what the tables hold, or as an empty one.
+std::string NoLogs(uint64_t first_live_log) {
+  std::string why = "the file MADE says that the store was made, and no log (*.log) is there";
+  if (first_live_log != 0)
+    why += "; its MANIFEST needs those from number " + std::to_string(first_live_log) + " on";
+  return why;
+}
+
 // Checks, and cuts or refuses. Returns the verdict.
 Result<WalVerdict> Examine(const DataDirectory& directory, const StoreOptions& options,
                            OpenReport* report) {
@@ -157,6 +166,11 @@ Result<WalVerdict> Examine(const DataDirectory& directory, const StoreOptions& o
   }
   Result<std::vector<uint64_t>> logs = ListLogs(directory.fs(), directory.path());
   if (!logs.ok()) return logs.error();
+  if (logs->empty() && directory.made()) {
+    const std::string why = NoLogs(manifest->first_live_log);
+    if (!options.accept_data_loss) return Refusal(directory.path(), why);
+    report->note += "ACKNOWLEDGED CHANGES ARE LOST, as accepted: " + why;
+  }
   // Lower ones are obsolete and only wait for their removal.
   std::erase_if(*logs, [&](uint64_t log) { return log < manifest->first_live_log; });
   Result<WalVerdict> verdict = CheckLogs(directory.fs(), directory.path(), *logs, bounds);

@@ -78,7 +78,8 @@ struct WalBounds {
 Error CutPadding(rocksdb::FileSystem* fs, const std::string& directory, const WalVerdict& verdict);
 
 // Copies what lies beyond the break into `directory`/torn-<number>-<offset>, then removes the later
-// logs and cuts the log of the break behind its last good record (by a rename of its good part). Everything is synced
+// logs and cuts the log of the break behind its last good record (by a rename of its good part). Of the tails of earlier
+// cuts the newest stay, limits::kTornFilesKept of all and kTornBytesKept of the old ones. Everything is synced
 // before it returns; stopped at any point, it leaves logs that the next check finds torn at the
 // same place, or whole. Errors: kIo.
 Error CutTornTail(rocksdb::FileSystem* fs, const std::string& directory, const WalVerdict& verdict);

@@ -236,7 +236,6 @@ void LogStart(const Engine& engine, const Options& options) {
   spdlog::info("{} {}: {} lanes, {} cores, memory {}, durability {}, start {}",
                open.created ? "made" : "opened", info.path, info.lanes, info.cores,
                FormatSize(info.memory), options.durability, info.epoch);
-  if (!open.note.empty()) spdlog::warn("{}", open.note);
   if (!open.created) {
     spdlog::info("{} jobs ready, {} scheduled, {} leased, {} dead", info.jobs_ready,
                  info.jobs_scheduled, info.jobs_leased, info.jobs_dead);

@@ -89,6 +89,12 @@ inline constexpr uint64_t kRateMicroMax =
     1'000'000'000'000;                            // millionths of a job a second: 10^6/s
 inline constexpr uint32_t kBurstMax = 1'000'000;  // a second of the greatest rate
 
+// Below, the looks at what has aged would follow one another.
+inline constexpr Duration kAgeingMin = Milliseconds(100);
+inline constexpr Duration kAgeingMax = Days(365);
+inline constexpr size_t kAgedJobs = 256;         // kept in memory a zone and lane, oldest first
+inline constexpr size_t kAgedKeysASlice = 4096;  // looked at for them by one read
+
 // --- Looking ---
 inline constexpr uint32_t kPeekCountMax = 1000;  // jobs of a page, as of one LEASE
 inline constexpr size_t kPurgeIds = 1000;        // of one PURGE ... ID
@@ -106,5 +112,8 @@ inline constexpr size_t kBatchBytes = 256 << 10;  // a written group grows to ab
 inline constexpr size_t kWindowJobs = 1024;       // ready jobs kept in memory a zone and lane
 inline constexpr size_t kSliceJobs = 512;         // jobs moved a turn by vesting, expiry and refill
 inline constexpr size_t kQueuesMax = 1'000'000;   // interned names in memory
+// Tails that the log check cut, for people to look at: what nobody was answered for is not worth a disk.
+inline constexpr size_t kTornFilesKept = 8;
+inline constexpr uint64_t kTornBytesKept = uint64_t{64} << 20;  // of those of earlier cuts
 
 }  // namespace vestq::limits

@@ -272,6 +272,59 @@ TEST_P(WalDamage, TheFlagOpensAlsoWithoutAClosedLog) {
   }
 }
 
+TEST_P(WalDamage, TheNewestTornTailsStay) {
+  WalWorld::Shape shape = Shape();
+  shape.durable_groups = 6;
+  shape.unsynced_groups = 0;
+  WalWorld world(shape);
+  const StoreOptions trial = world.Crash();
+  WriteFile(trial.path + "/torn-of-mine", "not ours");
+  for (size_t i = 1; i <= limits::kTornFilesKept + 4; ++i) {
+    std::string last;
+    for (const std::string& log : FilesEndingWith(trial.path, ".log")) last = std::max(last, log);
+    const uint64_t offset = ReadFile(last).size();
+    WriteFile(last, ReadFile(last) + "garbage");
+    ASSERT_NE(OpenOrDie(trial), nullptr);
+    size_t tails = 0;
+    for (const auto& entry : std::filesystem::directory_iterator(trial.path))
+      tails += entry.path().filename().string().starts_with("torn-");
+    EXPECT_EQ(tails, std::min(i, limits::kTornFilesKept) + 1);
+    const uint64_t number = std::stoull(std::filesystem::path(last).stem());
+    EXPECT_EQ(ReadFile(trial.path + "/torn-" + std::to_string(number) + "-" +
+                       std::to_string(offset)),
+              "garbage");
+  }
+  EXPECT_EQ(ReadFile(trial.path + "/torn-of-mine"), "not ours");
+}
+
+// A store that was made has a log at any moment; RocksDB alone would open an empty one.
+TEST_P(WalDamage, WithoutAnyLogItIsRefusedByTheNameOfWhatIsMissing) {
+  WalWorld::Shape shape = Shape();
+  shape.durable_groups = 20;
+  WalWorld world(shape);
+  StoreOptions trial = world.Crash();
+  for (const std::string& log : FilesEndingWith(trial.path, ".log")) std::filesystem::remove(log);
+  for (const bool read_only : {false, true}) {
+    trial.read_only = read_only;
+    const auto refused = Store::Open(trial);
+    ASSERT_FALSE(refused.ok());
+    EXPECT_EQ(refused.error().code(), ErrorCode::kCorruption);
+    EXPECT_NE(refused.error().text().find("the file MADE says that the store was made, and no log "
+                                          "(*.log) is there; its MANIFEST needs those from number "),
+              std::string::npos)
+        << refused.error().text();
+  }
+  trial.read_only = false;
+  trial.accept_data_loss = true;
+  {
+    const auto store = OpenOrDie(trial);
+    ASSERT_NE(store, nullptr);
+    EXPECT_NE(store->report().note.find("LOST"), std::string::npos) << store->report().note;
+  }
+  trial.accept_data_loss = false;
+  EXPECT_NE(OpenOrDie(trial), nullptr);
+}
+
 // Pairs that vanish at a flush leave no number in any table file: the live logs begin beyond all of them.
 TEST_P(WalDamage, LogsMayBeginFarBehindWhatTableFilesHold) {
   TempDir dir;
