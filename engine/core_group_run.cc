@@ -14,6 +14,7 @@ namespace vestq {
 
 struct Core::Impl::GroupRun {
   std::set<JobId> ended;    // leases that an earlier member ends
+  std::set<JobId> over;     // jobs that an earlier member completes or cancels
   std::set<JobId> parents;  // that an earlier member waits for
   uint64_t jobs = 0;        // that members add
   uint64_t edges = 0;       // to what these wait for
@@ -88,7 +89,7 @@ void Core::Impl::RunGroup(GroupTask* task) {
   }
   GroupRun run;
   for (size_t i = 0; i < group->members.size() && group->error.ok(); ++i) {
-    group->error = CheckMember(&run, group->members[i].get());
+    group->error = CheckMember(&run, *task, group->members[i].get());
     if (!group->error.ok()) group->failed = i;
   }
   if (group->error.ok()) {
@@ -114,7 +115,7 @@ void Core::Impl::RunGroup(GroupTask* task) {
 
 // --- Before anything is changed ---
 
-Error Core::Impl::CheckMember(GroupRun* run, Request* member) {
+Error Core::Impl::CheckMember(GroupRun* run, const GroupTask& task, Request* member) {
   switch (member->kind) {
     case RequestKind::kEnqueue:
       return CheckEnqueue(run, member, static_cast<EnqueueRequest*>(member), 1);
@@ -126,8 +127,12 @@ Error Core::Impl::CheckMember(GroupRun* run, Request* member) {
       return CheckReceipt(run, static_cast<const RenewRequest&>(*member).receipt, false);
     case RequestKind::kCheckpoint:
       return CheckReceipt(run, static_cast<const CheckpointRequest&>(*member).receipt, false);
-    case RequestKind::kComplete:
-      return CheckReceipt(run, static_cast<const CompleteRequest&>(*member).receipt, true);
+    case RequestKind::kComplete: {
+      const Receipt& receipt = static_cast<const CompleteRequest&>(*member).receipt;
+      VESTQ_RETURN_IF_ERROR(CheckReceipt(run, receipt, true));
+      run->over.insert(receipt.id);
+      return Error::Ok();
+    }
     case RequestKind::kFail:
       return CheckReceipt(run, static_cast<const FailRequest&>(*member).receipt, true);
     case RequestKind::kRelease:
@@ -135,22 +140,37 @@ Error Core::Impl::CheckMember(GroupRun* run, Request* member) {
     case RequestKind::kCompleteMany: {
       auto& many = static_cast<CompleteManyRequest&>(*member);
       many.completed.assign(many.receipts.size(), 0);
-      for (size_t i = 0; i < many.receipts.size(); ++i)
+      for (size_t i = 0; i < many.receipts.size(); ++i) {
         many.completed[i] = CheckReceipt(run, many.receipts[i], true).ok();
-      return Error::Ok();
-    }
-    case RequestKind::kCancel: {
-      const JobId id = static_cast<const CancelRequest&>(*member).id;
-      if (run->parents.contains(id)) {
-        // The child learns of its parent after the batch, when the parent would be gone without a trace.
-        return Error(ErrorCode::kBusy,
-                     "an earlier command of the group waits for job " + std::to_string(id.value()));
+        if (many.completed[i]) run->over.insert(many.receipts[i].id);
       }
-      run->ended.insert(id);  // also of a lease that lives
       return Error::Ok();
     }
+    case RequestKind::kCancel:
+      return CheckCancel(run, task, static_cast<const CancelRequest&>(*member).id);
     default: return Error::Ok();  // the application's data is carried out already, into the batch
   }
+}
+
+// A child of this group learns of its parent behind the batch, when a parent that was cancelled would be
+// gone without a trace; one that is over already has nobody wait for it, and its CANCEL answers 0.
+Error Core::Impl::CheckCancel(GroupRun* run, const GroupTask& task, JobId id) {
+  if (run->parents.contains(id) && !run->over.contains(id)) {
+    const LaneId lane = shared_->LaneOf(id);
+    bool unfinished = Neighbour(shared_->OwnerOf(lane))->LeaseOf(id) != nullptr;
+    if (!unfinished) {
+      LookupTask job(lane, id, shared_->queues.get());
+      VESTQ_RETURN_IF_ERROR(job.Run(*task.view));  // PlanCancel has had it read
+      unfinished = job.state != JobState::kGone && job.state != JobState::kDone;
+    }
+    if (unfinished) {
+      return Error(ErrorCode::kBusy,
+                   "an earlier command of the group waits for job " + std::to_string(id.value()));
+    }
+  }
+  run->ended.insert(id);  // also of a lease that lives
+  run->over.insert(id);
+  return Error::Ok();
 }
 
 // What ENQUEUE can be refused for; also of a unique key that is held.

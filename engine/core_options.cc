@@ -7,6 +7,11 @@
 namespace vestq {
 
 void Core::Impl::SetQueue(QueueSetRequest* request) {
+  // What is paused is there; so this is another name.
+  if (request->resume && !KnowsQueue(request->queue)) {
+    return Refuse(request,
+                  Error(ErrorCode::kNotFound, "there is no queue '" + request->queue + "'"));
+  }
   const Result<QueueRecord*> found = RecordOf(request->queue);
   if (!found.ok()) return Refuse(request, found.error());
   QueueRecord* const record = *found;

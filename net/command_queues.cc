@@ -194,7 +194,7 @@ Error SetOption(size_t option, std::string_view value, QueueSetRequest* r) {
       break;
     case kBackoff:
       if (unset) return r->unset.backoff = "", Error::Ok();
-      VESTQ_WORD(set.backoff, ParseBackoff(value), std::string);
+      VESTQ_WORD(set.backoff, words::ParseBackoff("backoff", value), std::string);
       break;
     case kKeep:
       if (unset) return r->unset.keep = Duration(0), Error::Ok();
@@ -241,7 +241,7 @@ Error FillSet(Args args, QueueSetRequest* r) {
   OptionReader options("QUEUE SET", set_options::kSpecs, args.subspan(3));
   while (options.Next()) VESTQ_RETURN_IF_ERROR(SetOption(options.option(), options.value(), r));
   r->queue.assign(args[2]);
-  return options.error();
+  return options.ErrorWithNames();
 }
 
 constexpr OptionSpec kPauseOptions[] = {{"FOR"}};

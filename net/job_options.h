@@ -41,8 +41,8 @@ inline constexpr OptionSpec kSpecs[] = {
     {"EXPIRE"},
     {"KEEP"},
     {"TYPE"},
-    {"HEADER", true, true, 0, 2, limits::kHeadersMax},
-    {"AFTER", true, true, 0, 1, limits::kAfterMax},
+    {"HEADER", true, true, 0, 2, limits::kHeadersMax, "HEADER 1 trace 7f"},
+    {"AFTER", true, true, 0, 1, limits::kAfterMax, "AFTER 2 17 18"},
     {"WAIT", true, false},
 };
 

@@ -24,6 +24,7 @@ bool OptionReader::Next() {
   const std::string_view word = args_[at_];
   const int found = Find(specs_, word);
   if (found < 0) {
+    unknown_ = true;
     return Fail("unknown option " + words::Quote(word) + " for " + std::string(command_));
   }
   option_ = static_cast<size_t>(found);
@@ -47,16 +48,30 @@ bool OptionReader::Next() {
   return true;
 }
 
+Error OptionReader::ErrorWithNames() const {
+  if (!unknown_) return error_;
+  std::string text = error_.text();
+  std::string_view between = "; there are ";
+  for (const OptionSpec& spec : specs_) {
+    if (!spec.supported) continue;
+    text.append(between).append(spec.name);
+    between = ", ";
+  }
+  return Error(error_.code(), std::move(text));
+}
+
 bool OptionReader::TakeList(const OptionSpec& spec) {
+  const std::string hint = ": how many there are comes first, as in " + std::string(spec.example);
   const Result<uint64_t> count = words::ParseNumber(spec.name, value_, 1, spec.list_max);
   if (!count.ok()) {
-    error_ = count.error();
+    error_ = Error(count.error().code(), count.error().text() + hint);
     return false;
   }
   const size_t wanted = static_cast<size_t>(*count) * spec.list_words;
   if (args_.size() - at_ < wanted) {
     return Fail("option " + std::string(spec.name) + " " + std::string(value_) + " needs " +
-                std::to_string(wanted) + " words, there are " + std::to_string(args_.size() - at_));
+                std::to_string(wanted) + " words, there are " + std::to_string(args_.size() - at_) +
+                hint);
   }
   values_ = args_.subspan(at_, wanted);
   at_ += wanted;

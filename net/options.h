@@ -17,9 +17,10 @@ struct OptionSpec {
   bool value = true;  // takes one
   bool supported = true;
   uint32_t excludes = 0;  // bits of the specs that may not stand beside it
-  // Not 0: its value is a number n, 1 .. list_max, and n times so many words follow.
+  // Not 0: its value is a number n, 1 .. list_max, and n times so many words follow, as in `example`.
   uint32_t list_words = 0;
   uint64_t list_max = 0;
+  std::string_view example = {};
 };
 
 class OptionReader {
@@ -37,6 +38,8 @@ class OptionReader {
   std::span<const std::string_view> values() const { return values_; }
   bool seen(size_t option) const { return (seen_ >> option & 1) != 0; }
   const Error& error() const { return error_; }
+  // The same; of an unknown option with the names of those that there are.
+  Error ErrorWithNames() const;
 
   // Which spec `word` names; -1: none.
   static int Find(std::span<const OptionSpec> specs, std::string_view word);
@@ -51,6 +54,7 @@ class OptionReader {
   size_t at_ = 0;
   size_t option_ = 0;
   uint32_t seen_ = 0;
+  bool unknown_ = false;
   std::string_view value_;
   std::span<const std::string_view> values_;
   Error error_;

@@ -4,6 +4,7 @@
 #include <limits>
 
 #include "engine/base/limits.h"
+#include "lease/backoff.h"
 
 namespace vestq::words {
 namespace {
@@ -242,6 +243,14 @@ Result<uint64_t> ParseSize(std::string_view name, std::string_view text, uint64_
     return Range(name, text, std::to_string(min), std::to_string(max));
   }
   return d.value * factor;
+}
+
+Result<std::string> ParseBackoff(std::string_view name, std::string_view text) {
+  Result<std::string> policy = vestq::ParseBackoff(text);
+  if (policy.ok()) return policy;
+  return Error(
+      policy.error().code(),
+      std::string(name).append(" ").append(Quote(text)).append(": ").append(policy.error().text()));
 }
 
 Result<JobState> ParseState(std::string_view text) {

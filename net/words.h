@@ -27,6 +27,9 @@ Result<WallTime> ParseTime(std::string_view name, std::string_view text);
 Result<uint64_t> ParseSize(std::string_view name, std::string_view text, uint64_t min,
                            uint64_t max);
 
+// A back-off policy, encoded (lease/backoff.h).
+Result<std::string> ParseBackoff(std::string_view name, std::string_view text);
+
 // A job's state, as STATE takes it: any but "gone".
 Result<JobState> ParseState(std::string_view text);
 

@@ -157,6 +157,62 @@ TEST_P(Group, ErrorsNameTheMember) {
   ExpectSound();
 }
 
+// A job that an earlier member names behind AFTER: while it is unfinished its CANCEL would leave the child
+// without a trace of it; of one that is over nobody waits.
+TEST_P(Group, CancelOfAParentIsBusyOnlyWhileThatIsUnfinished) {
+  const auto outcome = [this](const std::function<void(GroupRequest*)>& add, uint64_t* cancelled) {
+    GroupRequest group;
+    add(&group);
+    const std::string text = Outcome(&group, 1);
+    if (text.empty()) *cancelled = static_cast<CancelRequest&>(*group.members.back()).cancelled;
+    return text;
+  };
+  uint64_t cancelled = 7;
+  const auto after_then_cancel = [](JobId parent) {
+    return [parent](GroupRequest* group) {
+      AddJob(group, "children")->after = {parent};
+      Add<CancelRequest>(group)->id = parent;
+    };
+  };
+  const auto busy = [](JobId parent) {
+    return "1 BUSY an earlier command of the group waits for job " + std::to_string(parent.value());
+  };
+  // Ready, leased, dead.
+  const JobId unfinished = world_.Enqueue("q", "p");
+  EXPECT_EQ(outcome(after_then_cancel(unfinished), &cancelled), busy(unfinished));
+  const LeasedJob leased = One();
+  EXPECT_EQ(outcome(after_then_cancel(unfinished), &cancelled), busy(unfinished));
+  FailRequest fail;
+  fail.receipt = leased.receipt;
+  fail.to_dead = true;
+  world_.Run(&fail);
+  EXPECT_EQ(outcome(after_then_cancel(unfinished), &cancelled), busy(unfinished));
+  EXPECT_EQ(world_.Counts("children").waiting + world_.Counts("children").ready, 0);
+  // Complete, with a result kept and without; cancelled.
+  for (const Duration keep : {Duration(0), Hours(1)}) {
+    const JobId done = PutJob(&world_, [keep](EnqueueRequest* r) { r->keep = keep; }, 0);
+    ASSERT_TRUE(world_.Complete(One().receipt).ok());
+    EXPECT_EQ(outcome(after_then_cancel(done), &cancelled), "");
+    EXPECT_EQ(cancelled, 0u);
+  }
+  // Complete by the group itself: before the child, or behind it.
+  for (const bool before : {false, true}) {
+    world_.Enqueue("q", "p");
+    const LeasedJob job = One();
+    const auto all = [&](GroupRequest* group) {
+      if (before) AddOf<CompleteRequest>(group, job.receipt);
+      AddJob(group, "children")->after = {job.receipt.id};
+      if (!before) AddOf<CompleteRequest>(group, job.receipt);
+      Add<CancelRequest>(group)->id = job.receipt.id;
+    };
+    EXPECT_EQ(outcome(all, &cancelled), "");
+    EXPECT_EQ(cancelled, 0u);
+  }
+  world_.Settle();
+  EXPECT_EQ(world_.Counts("children").ready, 4);
+  ExpectSound();
+}
+
 TEST_P(Group, ReadsSeeWhatTheGroupWrote) {
   GroupRequest first;
   AddSet(&first, "a", "0");

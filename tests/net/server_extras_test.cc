@@ -147,21 +147,30 @@ TEST_P(ServerExtras, RefusesWhatIsNotOfTheForm) {
        "-RANGE UNIQUE: a key of 513 bytes is outside 1 to 512"},
       {{"ENQUEUE", "q", "p", "FOR", "1s"}, "-ERR option FOR belongs to UNIQUE, which is missing"},
       {{"ENQUEUE", "q", "p", "REPLACE"}, "-ERR option REPLACE belongs to UNIQUE, which is missing"},
-      {{"ENQUEUE", "q", "p", "HEADER", "0"}, "-RANGE HEADER '0' is outside 1 to 64"},
+      {{"ENQUEUE", "q", "p", "HEADER", "0"}, "-RANGE HEADER '0' is outside 1 to 64: how many there are comes first, as in HEADER 1 trace 7f"},
       {{"ENQUEUE", "q", "p", "HEADER", "2", "a", "b", "c"},
-       "-ERR option HEADER 2 needs 4 words, there are 3"},
+       "-ERR option HEADER 2 needs 4 words, there are 3: how many there are comes first, as in HEADER 1 "
+       "trace 7f"},
       {{"ENQUEUE", "q", "p", "TYPE", ""}, "-RANGE TYPE: a name of 0 bytes is outside 1 to 200"},
       {{"CHECKPOINT", "1.1.1"}, "-ERR wrong number of arguments for 'checkpoint' command"},
       {{"QUEUE", "SET", "q"}, "-ERR QUEUE SET needs an option and its value"},
       {{"QUEUE", "SET", "q", "lease", "1h", "lease", "2h"}, "-ERR option lease stands twice"},
       {{"QUEUE", "SET", "q", "ageing", "5s"},
        "-ERR option ageing is not supported by this version"},
-      {{"QUEUE", "SET", "q", "color", "5"}, "-ERR unknown option 'color' for QUEUE SET"},
+      {{"ENQUEUE", "q", "p", "BACKOFF", "exp:5"},
+       "-ERR BACKOFF 'exp:5': backoff must be exp:BASE:CAP, fixed:DURATION or "
+       "list:DURATION,DURATION,... such as exp:5s:12h, fixed:30s, list:1s,10s,1m"},
+      {{"ENQUEUE", "q", "p", "BACKOFF", "exp:2h:1h"},
+       "-RANGE BACKOFF 'exp:2h:1h': backoff base must be at most the backoff cap"},
+      {{"QUEUE", "RESUME", "q"}, "-NOTFOUND there is no queue 'q'"},
       {{"QUEUE", "PAUSE", "q", "FOR", "0"}, "-RANGE FOR '0' is outside 1ms to 36500d"},
       {{"QUEUE", "RESUME", "q", "now"},
        "-ERR wrong number of arguments for 'queue|resume' command"},
   };
   for (const auto& test : cases) EXPECT_EQ(c.Text(test.args), test.reply);
+  const std::string unknown = c.Text({"QUEUE", "SET", "q", "color", "5"});
+  EXPECT_EQ(unknown.substr(0, 83),
+            "-ERR unknown option 'color' for QUEUE SET; there are lease, attempts, backoff, keep");
   EXPECT_EQ(c.Call({"QUEUE", "INFO", "q"}).text.substr(0, 8), "NOTFOUND");  // nothing was made
 }
 
