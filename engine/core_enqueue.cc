@@ -163,6 +163,8 @@ void Core::Impl::PutReady(CoreQueue* queue, LaneId lane, std::string_view space,
   if (record != nullptr) cached_bytes_ += record->size();
   cached_bytes_ -=
       zone->window.Insert({rank, value.flags, value.attempt, std::move(record)}).dropped_bytes;
+  if (zone->aged) [[unlikely]]
+    NoteReady(zone, rank.time_ms);
   ++queue->new_jobs;
   if (!queue->wanted.empty()) [[unlikely]]
     NoteWanted(queue, space);

@@ -70,8 +70,7 @@ void Core::Impl::Unplace(const LookupTask* task) {
     batch_.SingleDelete(Family::kVesting, key_);
     Count(queue, keycodec::Counter::kReady, -1);
     SpaceState* const space = SpaceOf(queue, zone.space);
-    cached_bytes_ -=
-        ZoneOf(space, task->lane, zone.order)->window.EraseRank(task->rank).dropped_bytes;
+    ForgetReady(ZoneOf(space, task->lane, zone.order), task->rank);
     SpaceChanged(space);
     MaybeForget(space);
   }

@@ -53,6 +53,7 @@ struct SpaceProbe;
 struct WaitForRequest;
 struct EventsRequest;
 struct QueueInfoRequest;
+class AgedTask;
 class FetchTask;
 class DiscoveryTask;
 class DueTask;
@@ -205,6 +206,26 @@ class Core::Impl {
   void ConsiderVanish(CoreQueue* queue);
   void AskToVanish(CoreQueue* queue);
   void VanishPart(JobsPart* part);
+
+  // core_ageing.cc
+  void AgeingChanged(CoreQueue* queue);
+  void AgeSpaces(CoreQueue* queue, const std::string& from);
+  void SetAgeing(LaneZone* zone);
+  void NoteReady(LaneZone* zone, int64_t time_ms);
+  void WatchAge(LaneZone* zone);
+  void UnwatchAge(LaneZone* zone);
+  bool MayLookAtAged() const;
+  void LookAtAged();
+  void StartAgeLook(LaneZone* zone);
+  void FinishAgeLook(LaneZone* zone, AgedTask* task);
+  void AgeLookFailed(LaneZone* zone, const Error& error);
+  bool OldestAged(SpaceState* space, LaneZone** best);
+  static const ReadyJob& FirstJob(const LaneZone& zone) {
+    return zone.aged && !zone.aged->empty() ? zone.aged->Front() : zone.window.Front();
+  }
+  ReadyJob TakeFirst(LaneZone* zone);
+  // It is ready no longer: neither here nor there.
+  void ForgetReady(LaneZone* zone, const keycodec::ReadyRank& rank);
 
   // core_limits.cc
   enum class Taken : uint8_t { kSlot, kSpaceIsFull, kQueueIsFull };
@@ -645,6 +666,8 @@ class Core::Impl {
 
   std::set<std::pair<MonoTime, CoreQueue*>> pauses_;        // that end by themselves
   std::set<std::pair<MonoTime, CoreQueue*>> rate_waits_;    // until the next token is due
+  std::set<std::pair<MonoTime, LaneZone*>> age_due_;        // when a look is worth its while
+  int age_looks_ = 0;                                       // under way
   std::vector<CoreQueue*> freed_;                           // with slots to give back
   std::multimap<MonoTime, std::function<void()>> retries_;  // of reads that failed
 

@@ -211,7 +211,7 @@ Core::Impl::LeaseStep Core::Impl::LeaseHere(CoreQueue* queue, LeaseRequest* requ
       MarkNotify(queue);  // the rest in the next turn
       break;
     }
-    const auto& record = zone->window.Front().record;
+    const auto& record = FirstJob(*zone).record;
     if (request->reply_bytes > 0 &&
         request->reply_bytes + record->size() > limits::kLeaseReplyBytes)
       break;
@@ -244,10 +244,12 @@ SpaceState* Core::Impl::PickSpace(CoreQueue* queue, LaneZone** zone) {
   return nullptr;
 }
 
-// Where the first job of an active space stands, in memory with its record; nullptr: it must be read
-// first, which is under way then.
+// Where the job of an active space that is next stands, in memory with its record: the oldest that is
+// overdue, else the first in order. nullptr: it must be read first, which is under way then.
 LaneZone* Core::Impl::FirstZone(SpaceState* space) {
   LaneZone* best = nullptr;
+  if (space->queue->ageing_ms >= 0 && OldestAged(space, &best)) [[unlikely]]
+    return best;
   bool cold = false;
   const keycodec::Order order = space->queue->record->order();
   for (auto& candidate : space->zones) {
@@ -280,7 +282,7 @@ void Core::Impl::SetAside(SpaceState* space) {
 
 // The zone's first job is past its EXPIRE, and its timer has not been seen to yet.
 bool Core::Impl::DropLapsed(LaneZone* zone) {
-  const ReadyJob& front = zone->window.Front();
+  const ReadyJob& front = FirstJob(*zone);
   if ((front.flags & keycodec::kFlagExpire) == 0) return false;
   const Result<keycodec::JobRecord> decoded = keycodec::DecodeJobRecord(*front.record);
   CHECK(decoded.ok(), "JOB-2: a record that was read and checked decodes");
@@ -311,8 +313,7 @@ bool Core::Impl::LeasesAreFull(LeaseRequest* request) const {
 
 void Core::Impl::Claim(CoreQueue* queue, LaneZone* zone, LeaseRequest* request) {
   SpaceState* const space = zone->space;
-  ReadyJob job = zone->window.PopFront();
-  cached_bytes_ -= BytesOf(job);
+  ReadyJob job = TakeFirst(zone);
   Result<keycodec::JobRecord> decoded = keycodec::DecodeJobRecord(*job.record);
   CHECK(decoded.ok(), "JOB-2: a record that was read and checked decodes");
   const keycodec::JobHeader& header = decoded->header;

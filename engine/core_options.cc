@@ -45,6 +45,7 @@ void Core::Impl::SetQueue(QueueSetRequest* request) {
     const RateLimit before = RateOf(options->rate_micro, options->burst);
     apply(&options->rate_micro, request->set.rate_micro, request->unset.rate_micro);
     apply(&options->burst, request->set.burst, request->unset.burst);
+    apply(&options->ageing, request->set.ageing, request->unset.ageing);
     record->rate.Change(before, RateOf(options->rate_micro, options->burst), now());
     if (request->pause) options->paused_until = until;
     if (request->resume) options->paused_until.reset();
@@ -76,6 +77,7 @@ int64_t Core::Impl::JobsOf(QueueRecord* record) {
 void Core::Impl::OptionsChanged(QueueRecord* record) {
   CoreQueue* const queue = QueueHere(record);
   if (Limited(*record)) LimitsChanged(queue);
+  AgeingChanged(queue);
   PublishHead(queue);
   WatchPause(queue);
   if (record->Total(keycodec::Counter::kDead, shared_->cores) > 0) AskKeeper(queue);

@@ -202,6 +202,7 @@ void Core::Impl::LeaveNumber(CoreQueue* queue, QueueId old) {
   queue->counters.values.fill(0);
   batch_.Delete(Family::kRows, keycodec::CounterKey(id_.value(), old));
   WatchPause(queue);
+  AgeingChanged(queue);
   ++queue->new_jobs;  // who waits looks again: it may have been paused
   MarkNotify(queue);
 }
@@ -251,13 +252,15 @@ void Core::Impl::Bury(CoreQueue* queue) {
 void Core::Impl::BuryMore() {
   const auto reads = [](const std::unique_ptr<SpaceState>& space) {
     return std::any_of(space->zones.begin(), space->zones.end(),
-                       [](const auto& zone) { return zone->refilling || zone->fetching; });
+                       [](const auto& zone) { return zone->reading(); });
   };
   size_t count = 0;
   const auto forget = [this, &count](const SpaceState& space) {
     ++count;
     for (const auto& zone : space.zones) {
       count += zone->window.size();
+      UnwatchAge(zone.get());
+      if (zone->aged) cached_bytes_ -= zone->aged->Clear();
       cached_bytes_ -= zone->window.Clear(true);
     }
   };

@@ -37,6 +37,7 @@ CoreQueue* Core::Impl::QueueHere(QueueRecord* record) {
     queue->record = record;
     queue->life = shared_->queues->Life(*record);
     queue->counters.incarnation = queue->life.newest;
+    queue->ageing_ms = record->settings.ageing_ms.load(std::memory_order_acquire);
     slot.core_queue = queue.get();
     queues_by_id_[queue->life.number] = queue.get();
     queues_.push_back(std::move(queue));
@@ -77,7 +78,9 @@ LaneZone* Core::Impl::ZoneOf(SpaceState* space, LaneId lane, keycodec::Order ord
   // for.
   space->zones.push_back(
       std::make_unique<LaneZone>(lane, space, order, LaneHere(lane)->discovered));
-  return space->zones.back().get();
+  LaneZone* const made = space->zones.back().get();
+  if (space->queue->ageing_ms >= 0) SetAgeing(made);
+  return made;
 }
 
 void Core::Impl::Count(CoreQueue* queue, keycodec::Counter counter, int64_t delta) {
@@ -112,8 +115,9 @@ void Core::Impl::SpaceChanged(SpaceState* space) {
 void Core::Impl::MaybeForget(SpaceState* space) {
   if (space->space.empty() || space->active || space->cold || space->has_work()) return;
   for (const auto& zone : space->zones) {
-    if (zone->refilling || zone->fetching) return;
+    if (zone->reading()) return;
   }
+  for (const auto& zone : space->zones) UnwatchAge(zone.get());
   CoreQueue* const queue = space->queue;
   queue->held.erase(space);
   queue->fair.Remove(space->fair);
@@ -139,6 +143,10 @@ void Core::Impl::PublishHead(CoreQueue* queue) {
       head = kUnknownHead;
       const auto* const space = static_cast<const SpaceState*>(queue->fair.TopOwner());
       for (const auto& zone : space->zones) {
+        if (zone->aged && !zone->aged->empty()) {  // before all priorities, the oldest first
+          const keycodec::ReadyRank& rank = zone->aged->Front().rank;
+          head = std::min(head, PackHead(zone->order, {0, rank.time_ms, rank.id}));
+        }
         if (zone->window.empty()) continue;
         head = std::min(head, PackHead(zone->order, zone->window.Front().rank));
       }

@@ -17,6 +17,7 @@
 #include "engine/request.h"
 #include "keycodec/keys.h"
 #include "keycodec/records.h"
+#include "lanes/aged_jobs.h"
 #include "lanes/concurrency.h"
 #include "lanes/fair_queue.h"
 #include "lanes/ready_window.h"
@@ -44,6 +45,11 @@ struct LaneZone {
   ReadyWindow window;
   bool refilling = false;
   bool fetching = false;
+  // Of a queue with `ageing` (core_ageing.cc); null: it has none, or stands by time.
+  std::unique_ptr<AgedJobs> aged;
+  bool age_look = false;                   // is under way
+  MonoTime age_watched = MonoTime::Max();  // its place in Core::Impl::age_due_; Max: it has none
+  bool reading() const { return refilling || fetching || age_look; }
   bool has_work() const { return !window.empty() || !window.complete(); }
 };
 
@@ -83,6 +89,7 @@ struct CoreQueue {
   uint32_t freed = 0;          // leases that ended in this turn, and those of them without a space
   uint32_t freed_unnamed = 0;
   MonoTime rate_watched = MonoTime::Max();  // its place in Core::Impl::rate_waits_; Max: none
+  int64_t ageing_ms = -1;  // as its zones know it here; -1: none
   size_t cold_spaces = 0;
   uint32_t wakes = 0;     // from other cores, not yet used
   uint32_t new_jobs = 0;  // became ready in this turn, not yet told to anyone

@@ -27,6 +27,7 @@ QueueOptions OptionsOf(const keycodec::QueueValue& value) {
   out.space_concurrency = value.limits.space_concurrency;
   out.rate_micro = value.limits.rate_micro;
   out.burst = value.limits.burst;
+  out.ageing = span(value.ageing_ms);
   if (value.paused_until_ms) {
     out.paused_until = *value.paused_until_ms >= limits::kKeyTimeMsMax
                            ? MonoTime::Max()
@@ -190,6 +191,7 @@ keycodec::QueueValue QueueRegistry::ValueOf(const QueueRecord& record) const {
   if (const auto rate = number(s.rate_micro))
     value.limits.rate_micro = static_cast<uint64_t>(*rate);
   value.limits.burst = number32(s.burst);
+  value.ageing_ms = number(s.ageing_ms);
   if (const std::string* backoff = s.backoff.load(std::memory_order_relaxed))
     value.backoff = *backoff;
   return value;
@@ -214,6 +216,7 @@ void QueueRegistry::Publish(QueueRecord* record, const keycodec::QueueValue& val
   store(s.space_concurrency, or_none(value.limits.space_concurrency));
   store(s.rate_micro, or_none(value.limits.rate_micro));
   store(s.burst, or_none(value.limits.burst));
+  store(s.ageing_ms, value.ageing_ms.value_or(-1));
   if (value.limits != keycodec::QueueLimits()) s.limited.store(true, std::memory_order_release);
   const std::string* const backoff =
       value.backoff ? &*backoffs_.insert(*value.backoff).first : nullptr;
@@ -238,6 +241,7 @@ Ticket QueueRegistry::Set(QueueRecord* record, const std::function<void(QueueOpt
   value.dead_max = options.dead_max;
   value.limits = {options.concurrency, options.space_concurrency, options.rate_micro,
                   options.burst};
+  value.ageing_ms = ms(options.ageing);
   value.paused_until_ms = ms(options.paused_until);
   if (value.paused_until_ms)
     value.paused_until_ms = std::min(*value.paused_until_ms, limits::kKeyTimeMsMax);
@@ -273,7 +277,8 @@ bool QueueRegistry::HasOptions(const QueueRecord& record, MonoTime now) {
              s.backoff.load(std::memory_order_relaxed) != nullptr ||
              s.paused_until_ms.load(std::memory_order_relaxed) > now.ms();
   for (const auto* number : {&s.lease_ms, &s.attempts, &s.keep_ms, &s.dead_keep_ms, &s.dead_max,
-                             &s.concurrency, &s.space_concurrency, &s.rate_micro, &s.burst})
+                             &s.concurrency, &s.space_concurrency, &s.rate_micro, &s.burst,
+                             &s.ageing_ms})
     any |= number->load(std::memory_order_relaxed) >= 0;
   return any;
 }

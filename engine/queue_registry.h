@@ -81,6 +81,7 @@ struct QueueSettings {
   std::atomic<int64_t> space_concurrency{-1};
   std::atomic<int64_t> rate_micro{-1};
   std::atomic<int64_t> burst{-1};
+  std::atomic<int64_t> ageing_ms{-1};
   // One of the four is set, or was in this run: there is something to look at for each lease.
   std::atomic<bool> limited{false};
   std::atomic<const std::string*> backoff{nullptr};  // encoded; lives as long as the registry

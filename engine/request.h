@@ -304,6 +304,7 @@ struct QueueOptions {
   std::optional<uint32_t> space_concurrency;
   std::optional<uint64_t> rate_micro;  // starts in a million seconds (lanes/rate_limit.h)
   std::optional<uint32_t> burst;
+  std::optional<Duration> ageing;  // one that has waited so long is served whatever its priority
   // Nothing of a paused queue is leased until then; MonoTime::Max(): until it is resumed.
   std::optional<MonoTime> paused_until;
 };

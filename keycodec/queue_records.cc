@@ -24,6 +24,7 @@ enum QueueTag : uint64_t {
   kQueueTagSpaceConcurrency = 22,
   kQueueTagRate = 24,
   kQueueTagBurst = 26,
+  kQueueTagAgeing = 40,
 };
 
 void ReadLiving(Reader* field, PurgeBounds* living) {
@@ -128,6 +129,7 @@ void Append(const QueueValue& value, std::string* out) {
   if (value.living.done != Incarnation())
     AppendTaggedNumber(kQueueTagLivingDone, value.living.done.value(), out);
   AppendLimits(value.limits, out);
+  if (value.ageing_ms) AppendTaggedSpan(kQueueTagAgeing, *value.ageing_ms, out);
   AppendTagEnd(out);
 }
 
@@ -149,6 +151,7 @@ Result<QueueValue> DecodeQueueValue(std::string_view bytes) {
       case kQueueTagPaused: out.paused_until_ms = ReadSpan(field, "paused until"); return true;
       case kQueueTagLiving: ReadLiving(field, &out.living); return true;
       case kQueueTagLivingDone: ReadLivingDone(field, &out.living); return true;
+      case kQueueTagAgeing: out.ageing_ms = ReadSetSpan(field, "ageing"); return true;
       default: return ReadLimit(tag, field, &out.limits);
     }
   });

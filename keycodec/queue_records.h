@@ -84,6 +84,7 @@ struct QueueValue {
   std::optional<int64_t> paused_until_ms = std::nullopt;
   PurgeBounds living = {};
   QueueLimits limits = {};
+  std::optional<int64_t> ageing_ms = std::nullopt;
   bool operator==(const QueueValue&) const = default;
 };
 

@@ -56,12 +56,14 @@ void WriteOptions(const QueueOptions& o, MonoTime now, RespWriter w) {
   w.Bulk(o.rate_micro ? RateToText(*o.rate_micro) : "none");
   w.Bulk("burst");
   w.Int(o.burst.value_or(1));
+  w.Bulk("ageing");
+  w.Bulk(o.ageing ? words::FormatDuration(*o.ageing) : "none");
   // Milliseconds that the pause still lasts; -1: until it is resumed; 0: it is not paused.
   w.Bulk("paused");
   const bool paused = o.paused_until && *o.paused_until > now;
   w.Int(!paused ? 0 : *o.paused_until == MonoTime::Max() ? -1 : (*o.paused_until - now).ms());
 }
-constexpr size_t kOptionFields = 12;
+constexpr size_t kOptionFields = 13;
 
 constexpr std::string_view kAgeNames[] = {"oldest-ready-urgent", "oldest-ready-normal",
                                           "oldest-ready-low"};
@@ -137,7 +139,8 @@ enum : size_t {
   kConcurrency,
   kSpaceConcurrency,
   kRate,
-  kBurst
+  kBurst,
+  kAgeing
 };
 constexpr OptionSpec kSpecs[] = {{"lease"},
                                  {"attempts"},
@@ -150,12 +153,12 @@ constexpr OptionSpec kSpecs[] = {{"lease"},
                                  {"space-concurrency"},
                                  {"rate"},
                                  {"burst"},
+                                 {"ageing"},
                                  // Of the contract; later.
                                  {"claims", true, false},
                                  {"space-rate", true, false},
                                  {"space-burst", true, false},
                                  {"space-weight", true, false},
-                                 {"ageing", true, false},
                                  {"max-jobs", true, false},
                                  {"max-bytes", true, false},
                                  {"adaptive", true, false}};
@@ -229,6 +232,13 @@ Error SetOption(size_t option, std::string_view value, QueueSetRequest* r) {
       if (unset) return r->unset.burst = 0, Error::Ok();
       VESTQ_WORD(set.burst, words::ParseNumber("burst", value, 1, limits::kBurstMax),
                  static_cast<uint32_t>);
+      break;
+    case kAgeing:
+      if (unset || words::EqualsIgnoreCase(value, "none"))
+        return r->unset.ageing = Duration(0), Error::Ok();
+      VESTQ_WORD(
+          set.ageing,
+          words::ParseDuration("ageing", value, limits::kAgeingMin, limits::kAgeingMax), Duration);
       break;
     default: break;
   }

@@ -117,7 +117,7 @@ void AddQueue(Command program, Action* action) {
   Add(queue, "set", "Set options; `default` unsets one", options, action, Set)
       .Value("OPTION=VALUE", &options->words,
              "lease, attempts, backoff, keep, dead-keep, dead-max, order (priority or time), "
-             "concurrency, space-concurrency, rate, burst")
+             "concurrency, space-concurrency, rate, burst, ageing")
       .Required()
       .MayBeEmpty();
   Add(queue, "pause", "Give no more jobs out", options, action, Pause)

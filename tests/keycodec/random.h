@@ -201,6 +201,7 @@ class Random {
     if (OneIn(2)) out.limits.space_concurrency = U32();
     if (OneIn(2)) out.limits.rate_micro = 1 + Number(limits::kRateMicroMax - 1);
     if (OneIn(2)) out.limits.burst = static_cast<uint32_t>(1 + Number(limits::kBurstMax - 1));
+    if (OneIn(2)) out.ageing_ms = 1 + SomeTime() / 2;
     return out;
   }
   DroppedValue AnyDroppedValue() { return {Name(limits::kQueueNameBytes)}; }

@@ -43,6 +43,11 @@ std::unique_ptr<QueueSetRequest> Simulation::AnyLimits(const std::string& queue,
          limits->space_concurrency, 1);
   Choose(&request->set.rate_micro, &request->unset.rate_micro, limits->rate, 1'000'000);
   request->set.burst = limits->burst;
+  if (random_.Chance(0.5)) {
+    request->set.ageing = Milliseconds(static_cast<int64_t>(100 + random_.Below(10'000)));
+  } else {
+    request->unset.ageing = Duration(0);
+  }
   return request;
 }
 
