@@ -8,6 +8,9 @@
 // something; only where it is known that more are overdue than are in memory does it stand still for the read,
 // as for any cold one.
 //
+// AGE-3: once the looks that are due are done, no job of a space is served before an overdue one but overdue
+// ones that are older.
+//
 // Time is engine time, so a step of the wall clock ages nobody. A queue without the option pays a branch
 // where a job becomes ready, where it ceases to be, and where a LEASE chooses.
 #include <algorithm>

@@ -89,7 +89,7 @@ struct CoreQueue {
   uint32_t freed = 0;          // leases that ended in this turn, and those of them without a space
   uint32_t freed_unnamed = 0;
   MonoTime rate_watched = MonoTime::Max();  // its place in Core::Impl::rate_waits_; Max: none
-  int64_t ageing_ms = -1;  // as its zones know it here; -1: none
+  int64_t ageing_ms = -1;                   // as its zones know it here; -1: none
   size_t cold_spaces = 0;
   uint32_t wakes = 0;     // from other cores, not yet used
   uint32_t new_jobs = 0;  // became ready in this turn, not yet told to anyone

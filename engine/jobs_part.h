@@ -40,8 +40,8 @@ struct JobsPart : Request {
     kRemove,    // jobs of PURGE
     kRemoveLeases,   // leased ones, all that match
     kRemoveWindows,  // open windows of unique keys of `space`
-    kVanish,        // `from_queue` is about to vanish: say so behind what was done
-    kVanished,      // it has
+    kVanish,         // `from_queue` is about to vanish: say so behind what was done
+    kVanished,       // it has
   };
   Work work = Work::kDescribe;
   CoreId owner;

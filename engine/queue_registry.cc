@@ -276,9 +276,9 @@ bool QueueRegistry::HasOptions(const QueueRecord& record, MonoTime now) {
   bool any = record.order() != keycodec::Order::kPriority ||
              s.backoff.load(std::memory_order_relaxed) != nullptr ||
              s.paused_until_ms.load(std::memory_order_relaxed) > now.ms();
-  for (const auto* number : {&s.lease_ms, &s.attempts, &s.keep_ms, &s.dead_keep_ms, &s.dead_max,
-                             &s.concurrency, &s.space_concurrency, &s.rate_micro, &s.burst,
-                             &s.ageing_ms})
+  for (const auto* number :
+       {&s.lease_ms, &s.attempts, &s.keep_ms, &s.dead_keep_ms, &s.dead_max, &s.concurrency,
+        &s.space_concurrency, &s.rate_micro, &s.burst, &s.ageing_ms})
     any |= number->load(std::memory_order_relaxed) >= 0;
   return any;
 }

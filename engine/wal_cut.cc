@@ -20,7 +20,7 @@ constexpr std::string_view kTorn = "torn-";
 // torn again is torn before where it was cut, or behind.
 using TornName = std::pair<uint64_t, uint64_t>;
 
-std::string TornPath(const std::string& directory, TornName name) {
+std::string TornPath(const std::string& directory, const TornName& name) {
   return directory + "/" + std::string(kTorn) + std::to_string(name.first) + "-" +
          std::to_string(name.second);
 }
@@ -29,10 +29,10 @@ std::optional<TornName> ParseTorn(std::string_view text) {
   if (!text.starts_with(kTorn)) return std::nullopt;
   const char* const end = text.data() + text.size();
   TornName name;
-  auto [stop, error] = std::from_chars(text.data() + kTorn.size(), end, name.first);
-  if (error != std::errc() || stop == end || *stop != '-') return std::nullopt;
-  std::tie(stop, error) = std::from_chars(stop + 1, end, name.second);
-  if (error != std::errc() || stop != end) return std::nullopt;
+  const auto log = std::from_chars(text.data() + kTorn.size(), end, name.first);
+  if (log.ec != std::errc() || log.ptr == end || *log.ptr != '-') return std::nullopt;
+  const auto offset = std::from_chars(log.ptr + 1, end, name.second);
+  if (offset.ec != std::errc() || offset.ptr != end) return std::nullopt;
   return name;
 }
 
@@ -58,7 +58,7 @@ Error RemoveOldTails(rocksdb::FileSystem* fs, const std::string& directory,
   std::sort(old.rbegin(), old.rend());
   size_t kept = now.size();
   uint64_t bytes = 0;
-  for (const TornName name : old) {
+  for (const TornName& name : old) {
     const std::string path = TornPath(directory, name);
     const Result<uint64_t> size = SizeOf(fs, path);
     if (!size.ok()) return size.error();
@@ -126,8 +126,7 @@ Error CutTornTail(rocksdb::FileSystem* fs, const std::string& directory,
     VESTQ_RETURN_IF_ERROR(RemoveFile(fs, WalPath(directory, *log)));
     VESTQ_RETURN_IF_ERROR(SyncDirectory(fs, directory));
   }
-  if (broken_log_exists)
-    VESTQ_RETURN_IF_ERROR(CutLog(fs, directory, at.log_number, at.good_end));
+  if (broken_log_exists) VESTQ_RETURN_IF_ERROR(CutLog(fs, directory, at.log_number, at.good_end));
   return RemoveOldTails(fs, directory, tails);
 }
 

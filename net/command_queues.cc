@@ -236,9 +236,9 @@ Error SetOption(size_t option, std::string_view value, QueueSetRequest* r) {
     case kAgeing:
       if (unset || words::EqualsIgnoreCase(value, "none"))
         return r->unset.ageing = Duration(0), Error::Ok();
-      VESTQ_WORD(
-          set.ageing,
-          words::ParseDuration("ageing", value, limits::kAgeingMin, limits::kAgeingMax), Duration);
+      VESTQ_WORD(set.ageing,
+                 words::ParseDuration("ageing", value, limits::kAgeingMin, limits::kAgeingMax),
+                 Duration);
       break;
     default: break;
   }

@@ -85,7 +85,9 @@ Error Apply(size_t option, const OptionReader& reader, EnqueueRequest* r) {
                  static_cast<uint32_t>);
       r->attempts_set = true;
       break;
-    case kBackoff: VESTQ_WORD(r->backoff, words::ParseBackoff("BACKOFF", value), std::string); break;
+    case kBackoff:
+      VESTQ_WORD(r->backoff, words::ParseBackoff("BACKOFF", value), std::string);
+      break;
     case kUnique:
       VESTQ_RETURN_IF_ERROR(CheckBytes("UNIQUE: a key", value, 1, limits::kUniqueKeyBytes));
       r->unique_key.assign(value);

@@ -258,7 +258,7 @@ TEST_P(Ageing, ActsWithinASpace) {
   for (int i = 0; i < 5; ++i) Put(5, "small");
   int small = 0;
   for (int i = 0; i < 12; ++i) small += Next().space == "small";
-  EXPECT_GE(small, 4);
+  EXPECT_GE(small, 2) << "of different cores they differ by some rounds (FAIR-3)";
 }
 
 TEST_P(Ageing, OfJobsWithoutASpaceOverCores) {
@@ -290,7 +290,7 @@ TEST_P(Ageing, NoJobWaitsLongerThanTheSpanAndThoseBeforeIt) {
     int aged = 0;
     for (int step = 0; step < 700; ++step) {
       // More come than are served, and the urgent ones alone would keep the workers busy.
-      for (uint64_t i = random() % 3; i > 0; --i) {
+      for (uint64_t i = random() % 4 == 0 ? 2 : 1; i > 0; --i) {
         const auto priority = static_cast<uint32_t>(random() % 4 == 0 ? 5000 + random() % 9 : 7);
         const JobId id = PutJob(
             &world,
@@ -311,7 +311,8 @@ TEST_P(Ageing, NoJobWaitsLongerThanTheSpanAndThoseBeforeIt) {
       }
       world.Advance(Milliseconds(static_cast<int64_t>(random() % 300)));
       world.Settle();
-      const auto jobs = world.Lease("q", 1, Hours(10), static_cast<uint16_t>(random() % GetParam()));
+      const auto jobs =
+          world.Lease("q", 1, Hours(10), static_cast<uint16_t>(random() % GetParam()));
       if (waiting.empty()) {
         ASSERT_THAT(jobs, IsEmpty());
         continue;

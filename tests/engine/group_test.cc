@@ -190,7 +190,8 @@ TEST_P(Group, CancelOfAParentIsBusyOnlyWhileThatIsUnfinished) {
   EXPECT_EQ(world_.Counts("children").waiting + world_.Counts("children").ready, 0);
   // Complete, with a result kept and without; cancelled.
   for (const Duration keep : {Duration(0), Hours(1)}) {
-    const JobId done = PutJob(&world_, [keep](EnqueueRequest* r) { r->keep = keep; }, 0);
+    const JobId done = PutJob(
+        &world_, [keep](EnqueueRequest* r) { r->keep = keep; }, 0);
     ASSERT_TRUE(world_.Complete(One().receipt).ok());
     EXPECT_EQ(outcome(after_then_cancel(done), &cancelled), "");
     EXPECT_EQ(cancelled, 0u);

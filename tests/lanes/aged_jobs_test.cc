@@ -209,7 +209,8 @@ class Model {
       EXPECT_TRUE(aged_.empty());
     } else {
       ASSERT_FALSE(aged_.empty()) << "AGE-2: something is overdue and not known";
-      EXPECT_EQ(aged_.Front().rank.time_ms, overdue.front().time_ms) << "the oldest is served first";
+      EXPECT_EQ(aged_.Front().rank.time_ms, overdue.front().time_ms)
+          << "the oldest is served first";
     }
   }
 

@@ -78,8 +78,10 @@ TEST_P(ServerAfter, RefusesWhatIsNotOfTheForm) {
   } cases[] = {
       {{"ENQUEUE", "q", "p", "AFTER"}, "-ERR option AFTER needs a value"},
       {{"ENQUEUE", "q", "p", "AFTER", "0"}, "-RANGE AFTER '0' is outside 1 to 10000" + hint},
-      {{"ENQUEUE", "q", "p", "AFTER", "10001", "1"}, "-RANGE AFTER '10001' is outside 1 to 10000" + hint},
-      {{"ENQUEUE", "q", "p", "AFTER", "2", "1"}, "-ERR option AFTER 2 needs 2 words, there are 1" + hint},
+      {{"ENQUEUE", "q", "p", "AFTER", "10001", "1"},
+       "-RANGE AFTER '10001' is outside 1 to 10000" + hint},
+      {{"ENQUEUE", "q", "p", "AFTER", "2", "1"},
+       "-ERR option AFTER 2 needs 2 words, there are 1" + hint},
       {{"ENQUEUE", "q", "p", "AFTER", "1", "99999999"},
        "-NOTFOUND AFTER: there has never been a job 99999999"},
       {{"SCHEDULE", "SET", "s", "q", "p", "EVERY", "1h", "AFTER", "1", "7"},

@@ -147,9 +147,12 @@ TEST_P(ServerExtras, RefusesWhatIsNotOfTheForm) {
        "-RANGE UNIQUE: a key of 513 bytes is outside 1 to 512"},
       {{"ENQUEUE", "q", "p", "FOR", "1s"}, "-ERR option FOR belongs to UNIQUE, which is missing"},
       {{"ENQUEUE", "q", "p", "REPLACE"}, "-ERR option REPLACE belongs to UNIQUE, which is missing"},
-      {{"ENQUEUE", "q", "p", "HEADER", "0"}, "-RANGE HEADER '0' is outside 1 to 64: how many there are comes first, as in HEADER 1 trace 7f"},
+      {{"ENQUEUE", "q", "p", "HEADER", "0"},
+       "-RANGE HEADER '0' is outside 1 to 64: how many there are comes first, as in HEADER 1 trace "
+       "7f"},
       {{"ENQUEUE", "q", "p", "HEADER", "2", "a", "b", "c"},
-       "-ERR option HEADER 2 needs 4 words, there are 3: how many there are comes first, as in HEADER 1 "
+       "-ERR option HEADER 2 needs 4 words, there are 3: how many there are comes first, as in "
+       "HEADER 1 "
        "trace 7f"},
       {{"ENQUEUE", "q", "p", "TYPE", ""}, "-RANGE TYPE: a name of 0 bytes is outside 1 to 200"},
       {{"CHECKPOINT", "1.1.1"}, "-ERR wrong number of arguments for 'checkpoint' command"},

@@ -83,8 +83,8 @@ bool Simulation::AnsweredUnique(const Pending& pending) {
   }
   const ModelJob* const holder = Find(request.id);
   if (holder != nullptr && holder->gone && holder->gone_event < pending.asked_event &&
-      (!holder->window || (holder->window_purged_event != 0 &&
-                           holder->window_purged_event < pending.asked_event))) {
+      (!holder->window ||
+       (holder->window_purged_event != 0 && holder->window_purged_event < pending.asked_event))) {
     Broken("SIM-10: a finished job holds the key " + pending.job->key, holder);
   }
   pending.job->key.clear();

@@ -290,9 +290,9 @@ TEST_P(WalDamage, TheNewestTornTailsStay) {
       tails += entry.path().filename().string().starts_with("torn-");
     EXPECT_EQ(tails, std::min(i, limits::kTornFilesKept) + 1);
     const uint64_t number = std::stoull(std::filesystem::path(last).stem());
-    EXPECT_EQ(ReadFile(trial.path + "/torn-" + std::to_string(number) + "-" +
-                       std::to_string(offset)),
-              "garbage");
+    EXPECT_EQ(
+        ReadFile(trial.path + "/torn-" + std::to_string(number) + "-" + std::to_string(offset)),
+        "garbage");
   }
   EXPECT_EQ(ReadFile(trial.path + "/torn-of-mine"), "not ours");
 }
@@ -309,9 +309,10 @@ TEST_P(WalDamage, WithoutAnyLogItIsRefusedByTheNameOfWhatIsMissing) {
     const auto refused = Store::Open(trial);
     ASSERT_FALSE(refused.ok());
     EXPECT_EQ(refused.error().code(), ErrorCode::kCorruption);
-    EXPECT_NE(refused.error().text().find("the file MADE says that the store was made, and no log "
-                                          "(*.log) is there; its MANIFEST needs those from number "),
-              std::string::npos)
+    EXPECT_NE(
+        refused.error().text().find("the file MADE says that the store was made, and no log "
+                                    "(*.log) is there; its MANIFEST needs those from number "),
+        std::string::npos)
         << refused.error().text();
   }
   trial.read_only = false;
