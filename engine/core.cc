@@ -370,7 +370,7 @@ Duration Core::Impl::UntilDue() const {
   if (!watch_timers_.empty()) due = std::min(due, watch_timers_.begin()->first);
   if (!vanishing_.empty()) due = std::min(due, vanishing_.begin()->first.first);
   if (!rate_waits_.empty()) due = std::min(due, rate_waits_.begin()->first);
-  if (MayLookAtAged()) due = std::min(due, age_due_.begin()->first);
+  if (MayLookAtAged()) due = std::min(due, age_due_.begin()->first.first);
   int64_t wall_ms = MonoTime::Max().ms();
   for (const auto& lane : lanes_) {
     for (const DueScan* scan : {&lane.due[0], &lane.timers[0]}) {

@@ -52,8 +52,7 @@ void Core::Impl::AgeSpaces(CoreQueue* queue, const std::string& from) {
 
 // All that the zone knows of overdue jobs was by another span.
 void Core::Impl::SetAgeing(LaneZone* zone) {
-  const bool ages =
-      zone->space->queue->ageing_ms >= 0 && zone->order == keycodec::Order::kPriority;
+  const bool ages = zone->space->queue->ageing_ms >= 0 && zone->order == keycodec::Order::kPriority;
   if (zone->aged) cached_bytes_ -= zone->aged->Clear();
   if (!ages && !zone->age_look) zone->aged.reset();
   if (ages && !zone->aged) {
@@ -82,19 +81,20 @@ void Core::Impl::WatchAge(LaneZone* zone) {
   UnwatchAge(zone);
   if (due == MonoTime::Max()) return;
   zone->age_watched = due;
-  age_due_.emplace(due, zone);
+  age_due_.emplace(std::pair(due, zone->ordinal), zone);
 }
 
 void Core::Impl::UnwatchAge(LaneZone* zone) {
   if (zone->age_watched == MonoTime::Max()) return;
-  age_due_.erase({zone->age_watched, zone});
+  age_due_.erase({zone->age_watched, zone->ordinal});
   zone->age_watched = MonoTime::Max();
 }
 
 bool Core::Impl::MayLookAtAged() const { return !age_due_.empty() && age_looks_ < kLooksAtOnce; }
 
 void Core::Impl::LookAtAged() {
-  while (MayLookAtAged() && age_due_.begin()->first <= now_) StartAgeLook(age_due_.begin()->second);
+  while (MayLookAtAged() && age_due_.begin()->first.first <= now_)
+    StartAgeLook(age_due_.begin()->second);
 }
 
 // --- Looks ---
@@ -140,8 +140,8 @@ void Core::Impl::FinishAgeLook(LaneZone* zone, AgedTask* task) {
       jobs.push_back(std::move(job));
     }
   }
-  cached_bytes_ += static_cast<uint64_t>(
-      zone->aged->FinishLook(std::move(jobs), left_ms, task->next, cramped));
+  cached_bytes_ +=
+      static_cast<uint64_t>(zone->aged->FinishLook(std::move(jobs), left_ms, task->next, cramped));
   if (space->queue->ageing_ms < 0) zone->aged.reset();  // the option was taken away meanwhile
   WatchAge(zone);
   Thaw(space);

@@ -664,9 +664,10 @@ class Core::Impl {
   std::map<uint64_t, LeaseRequest*> waiting_;  // all of them, by wait order
   std::map<std::pair<MonoTime, uint64_t>, LeaseRequest*> wait_timers_;
 
-  std::set<std::pair<MonoTime, CoreQueue*>> pauses_;        // that end by themselves
-  std::set<std::pair<MonoTime, CoreQueue*>> rate_waits_;    // until the next token is due
-  std::set<std::pair<MonoTime, LaneZone*>> age_due_;        // when a look is worth its while
+  std::set<std::pair<MonoTime, CoreQueue*>> pauses_;            // that end by themselves
+  std::set<std::pair<MonoTime, CoreQueue*>> rate_waits_;        // until the next token is due
+  std::map<std::pair<MonoTime, uint64_t>, LaneZone*> age_due_;  // when a look is worth its while
+  uint64_t zones_made_ = 0;
   int age_looks_ = 0;                                       // under way
   std::vector<CoreQueue*> freed_;                           // with slots to give back
   std::multimap<MonoTime, std::function<void()>> retries_;  // of reads that failed

@@ -79,6 +79,7 @@ LaneZone* Core::Impl::ZoneOf(SpaceState* space, LaneId lane, keycodec::Order ord
   space->zones.push_back(
       std::make_unique<LaneZone>(lane, space, order, LaneHere(lane)->discovered));
   LaneZone* const made = space->zones.back().get();
+  made->ordinal = ++zones_made_;
   if (space->queue->ageing_ms >= 0) SetAgeing(made);
   return made;
 }

@@ -49,6 +49,7 @@ struct LaneZone {
   std::unique_ptr<AgedJobs> aged;
   bool age_look = false;                   // is under way
   MonoTime age_watched = MonoTime::Max();  // its place in Core::Impl::age_due_; Max: it has none
+  uint64_t ordinal = 0;                    // the same, of those of one moment
   bool reading() const { return refilling || fetching || age_look; }
   bool has_work() const { return !window.empty() || !window.complete(); }
 };
