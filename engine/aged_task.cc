@@ -44,8 +44,8 @@ Error AgedTask::Run(const Store& store) {
                              {priority, 0, JobId(0)}, &start);
     return start;
   };
-  auto it = store.NewIterator(Family::kVesting, seek_to(look.from),
-                              keycodec::PrefixSuccessor(prefix));
+  auto it =
+      store.NewIterator(Family::kVesting, seek_to(look.from), keycodec::PrefixSuccessor(prefix));
   size_t keys = 0;
   uint32_t priority = 0;  // of the keys that are being looked at
   bool inside = false;

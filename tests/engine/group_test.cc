@@ -214,6 +214,34 @@ TEST_P(Group, CancelOfAParentIsBusyOnlyWhileThatIsUnfinished) {
   ExpectSound();
 }
 
+// A job that waits learns behind the group that what it waited for has ended: for later members it waits
+// still, and one that they cancel has never died.
+TEST_P(Group, ChildrenLearnOfAnEndBehindTheGroup) {
+  for (const bool together : {true, false}) {
+    const JobId parent = world_.Enqueue("q", "p");
+    const JobId child = PutJob(
+        &world_,
+        [parent](EnqueueRequest* r) {
+          r->queue = "children";
+          r->after = {parent};
+        },
+        0);
+    GroupRequest group;
+    auto* const first = Add<CancelRequest>(&group);
+    first->id = parent;
+    auto* const second = Add<CancelRequest>(&group);
+    second->id = together ? child : JobId(parent.value() + 4000);
+    EXPECT_EQ(Outcome(&group, 1), "");
+    EXPECT_TRUE(first->cancelled);
+    EXPECT_EQ(second->cancelled, together);
+    world_.Settle();
+    EXPECT_EQ(world_.State(child), together ? JobState::kGone : JobState::kDead);
+    EXPECT_EQ(world_.Counts("children").died, together ? 0 : 1);
+    EXPECT_EQ(world_.Counts("children").cancelled, 1);
+  }
+  ExpectSound();
+}
+
 TEST_P(Group, ReadsSeeWhatTheGroupWrote) {
   GroupRequest first;
   AddSet(&first, "a", "0");
