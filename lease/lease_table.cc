@@ -1,6 +1,7 @@
 #include "lease/lease_table.h"
 
 #include <algorithm>
+#include <utility>
 
 #include "engine/base/limits.h"
 
@@ -133,15 +134,17 @@ Renewal LeaseTable::Renew(Lease* lease, MonoTime now, Duration length) {
   const Place place = {(now + length).ms(), heap_[lease->heap_index_].node};
   DCHECK(At(place.node) == lease);
   const bool later = place.deadline_ms >= lease->deadline.ms();
+  const bool same_length = std::exchange(lease->granted, length) == length;
   lease->deadline = MonoTime(place.deadline_ms);
-  lease->granted = length;
   if (later) {
     SiftDown(lease->heap_index_, place);
   } else {
     SiftUp(lease->heap_index_, place);
   }
   Renewal renewal;
-  renewal.covered = lease->stored_deadline_ms >= place.deadline_ms;
+  // Another length is stored at once: a renewal without one goes by it, after a crash too.
+  renewal.covered = lease->stored_deadline_ms == kLeaseNotStored ||
+                    (same_length && lease->stored_deadline_ms >= place.deadline_ms);
   if (renewal.covered) return renewal;
   renewal.stored_before_ms = lease->stored_deadline_ms;
   // As much again: of renewals at a steady pace at most every second one writes. Within

@@ -97,8 +97,8 @@ class LeaseTable {
   Lease* FindById(JobId id);
   const Lease* FindById(JobId id) const { return const_cast<LeaseTable*>(this)->FindById(id); }
 
-  // Moves the deadline to now + length, which may be sooner. When the stored deadline no longer
-  // covers it, the one to store is twice the length from now, at most 2 limits::kLeaseMax from now.
+  // Moves the deadline to now + length, which may be sooner. When the stored one does not cover it,
+  // or the length is another, twice the length from now is to be stored (at most 2 kLeaseMax).
   // REQUIRES: a lease of this table that is not ending, 0 < length <= limits::kLeaseMax.
   Renewal Renew(Lease* lease, MonoTime now, Duration length);
 

@@ -136,6 +136,20 @@ TEST(LeaseTable, RenewalWritesOnlyWhenTheStoredDeadlineNoLongerCovers) {
   EXPECT_EQ(lease->granted, Seconds(30));
 }
 
+TEST(LeaseTable, AnotherLengthIsStoredAtOnceSinceLaterRenewalsGoByIt) {
+  LeaseTable table;
+  Lease* lease = table.Insert(MakeLease(1, 1, 30'000));
+  table.Renew(lease, MonoTime(20'000), Seconds(30));  // stored: 80 s
+  const Renewal shorter = table.Renew(lease, MonoTime(21'000), Seconds(5));
+  EXPECT_FALSE(shorter.covered);
+  EXPECT_EQ(shorter.stored_before_ms, 80'000);
+  EXPECT_EQ(shorter.stored_after_ms, 31'000);
+  EXPECT_TRUE(table.Renew(lease, MonoTime(22'000), Seconds(5)).covered);
+  // Within 31 s, but longer.
+  EXPECT_FALSE(table.Renew(lease, MonoTime(23'000), Seconds(6)).covered);
+  EXPECT_EQ(lease->granted, Seconds(6));
+}
+
 TEST(LeaseTable, RenewalAtAThirdOfTheLeaseWritesNothingMostOfTheTime) {
   LeaseTable table;
   Lease* lease = table.Insert(MakeLease(1, 1, 30'000));
@@ -270,6 +284,7 @@ struct ModelLease {
   uint64_t claim;
   int64_t deadline_ms, stored_ms;
   std::string worker, space;
+  int64_t granted_ms = 0;  // the length of the last renewal
 };
 
 class Model {
@@ -326,10 +341,13 @@ class Model {
     if (at == model_.end()) return;
     Lease* lease = table_.Find(JobId(id), Fence{1, at->second.claim});
     ASSERT_NE(lease, nullptr);
-    const auto length = static_cast<int64_t>(1 + random_() % 5'000);
+    const int64_t before = at->second.granted_ms;  // 0: never renewed
+    const int64_t length =
+        before > 0 && random_() % 2 ? before : static_cast<int64_t>(1 + random_() % 5'000);
     const Renewal renewal = table_.Renew(lease, MonoTime(now_), Duration(length));
     at->second.deadline_ms = now_ + length;
-    ASSERT_EQ(renewal.covered, at->second.stored_ms >= now_ + length);
+    at->second.granted_ms = length;
+    ASSERT_EQ(renewal.covered, length == before && at->second.stored_ms >= now_ + length);
     if (renewal.covered) return;
     ASSERT_EQ(renewal.stored_before_ms, at->second.stored_ms);
     at->second.stored_ms = now_ + 2 * length;
