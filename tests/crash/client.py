@@ -1,13 +1,19 @@
 #!/usr/bin/env python3
-"""A client of the crash test: random commands of every kind, and a log of what it sent and what came back.
+"""A client of the power-cut test: random commands (mix.py, mix_more.py), and a log of what it sent and what came back.
 
     client.py PORT LOG SEED NUMBER [WITHOUT]
 
-WITHOUT names kinds of commands, with commas, that are left out (to narrow a finding down). It works until its standard input ends. When its connection breaks it waits for a byte there (the daemon is back) and
-goes on. One line of JSON a command: `t0` and `t1` (CLOCK_MONOTONIC, ms: sent, answered), `op` with what is needed to
-judge it, and `reply`, or `error` where one came; with neither the outcome is unknown. tests/crash/history.py judges.
+WITHOUT names kinds of commands (functions of the mix), with commas, that are left out, to narrow a finding down. It works until
+its standard input ends. When its connection breaks it waits for a byte there (the daemon is back), and goes on.
+
+One line of JSON a command: `conn` and `n` (which connection, the how manieth there: the order in which they were sent), `t0` and
+`t1` (CLOCK_MONOTONIC, ms: sent, answered), `w1` (the wall clock when it was answered), `op` with what is needed to judge it, and
+`reply`, or `error` where one came; with neither the outcome is unknown. A line of the kind `up` says that the daemon is
+there (again): what was open before happened by then or never does. One of the kind `forms` counts what was answered, by the
+forms of commands.py. tests/crash/history.py reads it.
 """
 
+import collections
 import json
 import os
 import random
@@ -16,23 +22,17 @@ import sys
 import time
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "tools"))
+import commands  # noqa: E402
 import harness  # noqa: E402
+import mix  # noqa: E402
+import mix_more  # noqa: E402
 
-PLAIN = ["plain", "spaces", "limited"]
-UNIQUE, KEPT, CHILDREN, SHORT, PURGED, DROPPED, SLOTS, GROUPS = (
-    "unique", "kept", "children", "short", "purged", "dropped", "slots", "groups")
-QUEUES = [*PLAIN, UNIQUE, KEPT, CHILDREN, SHORT, PURGED, DROPPED, SLOTS, GROUPS]
-REDRIVEN = ["plain", "spaces", "limited", UNIQUE]
+GROUPS = ("group", "discarded")
+NOT_CARRIED_OUT = "DISCARDED"
 
 
 def now_ms():
     return time.monotonic() * 1000.0
-
-
-def payload_of(uid, size):
-    """Bytes that follow from the name of an enqueue, so that a reader can tell whether they are all there."""
-    text = uid.encode() + b"|"
-    return text + bytes((len(uid) * 31 + i * 7) % 256 for i in range(size))
 
 
 def text(value):
@@ -44,243 +44,148 @@ def text(value):
     return value
 
 
-class Client:
+def job_map(flat):
+    """A job's map with its payload as the name that it begins with, and whether it is whole."""
+    job = {name: text(value) for name, value in harness.to_map(flat).items() if name != "payload"}
+    payload = harness.to_map(flat).get("payload")
+    if payload is not None:
+        uid, _, rest = payload.partition(b"|")
+        job["uid"] = text(uid)
+        job["whole"] = payload == mix.payload_of(job["uid"], len(rest))
+    return job
+
+
+def short(kind, reply):
+    """What the judge needs of a reply."""
+    if kind == "lease":
+        return [job_map(job) for job in reply or []]
+    if kind in ("job", "waitfor", "schedule-get"):
+        return reply and job_map(reply)
+    if kind == "info":
+        return text(reply and harness.to_map(reply)) if reply is None else {
+            name: text(value) for name, value in harness.to_map(reply).items()}
+    if kind in ("peek", "schedule-list", "workers"):
+        return [text(reply[0]), [job_map(item) for item in reply[1]]]
+    return text(reply)
+
+
+class Client(mix.JobCommands, mix_more.MoreCommands):
     def __init__(self, port, log, seed, number, without=()):
         self.port, self.number = port, number
         self.random = random.Random(seed)
         self.log = open(log, "a", encoding="ascii")
-        self.serial = 0
-        self.connection = None
-        self.held = []   # (receipt, id, until)
-        self.ids = []    # of jobs that it enqueued
+        self.serial, self.conn, self.n = 0, 0, 0
+        self.forms = collections.Counter()
+        self.held = []     # (receipt, id, until, queue)
+        self.ids = []      # of jobs that it enqueued
         self.parents = []  # those of them that others may wait for
-        self.kinds = [
-            (30, self.enqueue), (6, self.enqueue_unique), (3, self.enqueue_many), (5, self.enqueue_after),
-            (24, self.lease), (30, self.end_lease), (6, self.checkpoint), (3, self.renew), (3, self.cancel),
-            (1, self.revoke), (2, self.promote), (2, self.reschedule), (2, self.look), (1, self.redrive),
-            (1, self.purge), (0.3, self.drop), (6, self.group), (6, self.data), (0.3, self.pause), (1, self.run_slot),
-            (1, self.wait_for)]
-        self.kinds = [(weight, make) for weight, make in self.kinds if make.__name__ not in without]
+        self.dead = []     # (id, queue)
+        self.cursors = {}  # (queue, state, space): where a listing stands
+        self.read = {}     # key: the value that it had when this client last looked
+        self.ranges = []   # (prefix, last key, cursor)
+        self.kinds = [(weight, make) for weight, make in self.all_kinds() if make.__name__ not in without]
+
+    def all_kinds(self):
+        return [
+            (26, self.enqueue), (7, self.enqueue_unique), (4, self.enqueue_many), (4, self.enqueue_after),
+            (5, self.enqueue_in_order), (24, self.lease), (5, self.lease_in_order), (34, self.end_lease),
+            (6, self.checkpoint), (5, self.renew), (3, self.cancel), (2, self.revoke), (3, self.promote),
+            (5, self.reschedule), (5, self.look), (3, self.wait_for), (8, self.peek), (3, self.redrive),
+            (4, self.purge), (0.6, self.drop), (1, self.pause), (2, self.resume), (2, self.queue_set),
+            (2, self.queue_info), (0.7, self.queues), (2, self.workers), (2, self.schedule_set), (0.7, self.schedule_del),
+            (0.8, self.schedule_pause), (1.2, self.schedule_resume), (1.5, self.schedule_get), (1.2, self.schedule_list),
+            (1.5, self.schedule_run), (1, self.schedule_next), (8, self.data_set), (2, self.data_get), (2, self.data_many),
+            (1, self.data_exists), (1.5, self.data_del), (3, self.data_range), (14, self.group), (1, self.discarded)]
 
     def uid(self):
         self.serial += 1
         return f"{self.number}.{self.serial}"
 
-    # Each gives commands: (words, what the log says of it).
-
-    def options(self):
-        """Random options of an enqueue, and what they mean."""
-        words, delay = [], 0
-        if self.random.random() < 0.2:
-            delay = self.random.randrange(1, 1500)
-            words += ["DELAY", f"{delay}ms"]
-        if self.random.random() < 0.3:
-            words += ["PRIORITY", str(self.random.randrange(4))]
-        if self.random.random() < 0.1:
-            words += ["TYPE", "t", "HEADER", "1", "k", "v"]
-        return words, delay
-
-    def new_job(self, queue, more=()):
-        uid, size = self.uid(), self.random.choice((0, 10, 100, 300, 5000))
-        words, delay = self.options()
-        if queue in ("spaces", GROUPS):
-            words += ["SPACE", f"space-{self.random.randrange(12)}"]
-        if queue == "limited":
-            words += ["ATTEMPTS", "3"]
-        if queue == SHORT:
-            words += ["EXPIRE", f"{self.random.randrange(100, 1500)}ms"]
-        return (["ENQUEUE", queue, payload_of(uid, size), *words, *more],
-                {"kind": "enqueue", "queue": queue, "uid": uid, "delay": delay})
-
-    def enqueue(self):
-        yield self.new_job(self.random.choice([*PLAIN, *PLAIN, KEPT, SHORT, PURGED, PURGED, DROPPED]))
-
-    def enqueue_unique(self):
-        key = f"key-{self.random.randrange(24)}"
-        more = ["UNIQUE", key]
-        window = 0
-        if self.random.random() < 0.3:
-            window = self.random.randrange(100, 2000)
-            more += ["FOR", f"{window}ms"]
-        words, what = self.new_job(UNIQUE, more)
-        yield words, {**what, "key": key, "window": window}
-
-    def enqueue_many(self):
-        n = self.random.randrange(1, 6)
-        uids = [self.uid() for _ in range(n)]
-        yield (["ENQUEUEMANY", "plain", str(n), *(payload_of(uid, 20) for uid in uids)],
-               {"kind": "many", "queue": "plain", "uids": uids})
-
-    def enqueue_after(self):
-        if not self.parents:
-            return
-        parents = sorted({self.random.choice(self.parents[-40:]) for _ in range(self.random.randrange(1, 4))}, key=int)
-        words, what = self.new_job(CHILDREN, ["AFTER", str(len(parents)), *parents])
-        yield words, {**what, "parents": parents}
-
-    def lease(self):
-        count, length = self.random.randrange(1, 9), self.random.randrange(800, 4000)
-        queues = self.random.sample(QUEUES, len(QUEUES))
-        yield (["LEASE", *queues, "COUNT", str(count), "FOR", f"{length}ms", "WORKER", f"client-{self.number}"],
-               {"kind": "lease", "length": length})
-
-    def take_held(self):
-        self.held = [held for held in self.held if held[2] > now_ms() - 500]
-        return self.held.pop(self.random.randrange(len(self.held))) if self.held else None
-
-    def end_lease(self):
-        held = self.take_held()
-        if not held:
-            return
-        receipt, ident, _ = held
-        what = {"receipt": receipt, "id": ident}
-        dice = self.random.random()
-        if dice < 0.6:
-            result = f"result of {ident}"
-            yield ["COMPLETE", receipt, "RESULT", result], {"kind": "complete", "result": result, **what}
-        elif dice < 0.7:
-            yield ["COMPLETEMANY", receipt], {"kind": "complete-many", **what}
-        elif dice < 0.85:
-            more = self.random.choice(([], ["DELAY", "50ms"], ["DEAD"]))
-            yield (["FAIL", receipt, "REASON", "so it goes", *more], {"kind": "fail", "dead": more == ["DEAD"], **what})
-        elif dice < 0.95:
-            more = self.random.choice(([], ["DELAY", "100ms"], ["PRIORITY", "2"]))
-            yield ["RELEASE", receipt, *more], {"kind": "release", **what}
-        # else it is forgotten, and time brings the job back
-
-    def some_held(self):
-        self.held = [held for held in self.held if held[2] > now_ms()]
-        return self.random.choice(self.held) if self.held else None
-
-    def checkpoint(self):
-        held = self.some_held()
-        if held:
-            value, length = self.uid(), self.random.randrange(1500, 4000)
-            yield (["CHECKPOINT", held[0], value, "FOR", f"{length}ms"],
-                   {"kind": "checkpoint", "receipt": held[0], "id": held[1], "value": value, "length": length})
-
-    def renew(self):
-        held = self.some_held()
-        if held:
-            length = self.random.randrange(1500, 4000)
-            yield (["RENEW", held[0], "FOR", f"{length}ms"],
-                   {"kind": "renew", "receipt": held[0], "id": held[1], "length": length})
-
-    def some_id(self):
-        return self.random.choice(self.ids[-60:]) if self.ids else None
-
-    def about_job(self, kind, *more):
-        ident = self.some_id()
-        if ident:
-            yield [kind.upper(), ident, *more], {"kind": kind, "id": ident}
-
-    def cancel(self):
-        return self.about_job("cancel")
-
-    def revoke(self):
-        return self.about_job("revoke")
-
-    def promote(self):
-        return self.about_job("promote")
-
-    def reschedule(self):
-        return self.about_job("reschedule", "DELAY", f"{self.random.randrange(0, 800)}ms")
-
-    def look(self):
-        return self.about_job("job")
-
-    def wait_for(self):
-        return self.about_job("waitfor", "BLOCK", "20ms")
-
-    def redrive(self):
-        queue = self.random.choice(REDRIVEN)
-        more = self.random.choice((["ALL"], ["COUNT", "3"]))
-        yield ["REDRIVE", queue, *more], {"kind": "redrive", "queue": queue}
-
-    def purge(self):
-        yield ["PURGE", PURGED], {"kind": "purge", "queue": PURGED}
-
-    def drop(self):
-        yield ["QUEUE", "DROP", DROPPED], {"kind": "drop", "queue": DROPPED}
-
-    def pause(self):
-        yield ["QUEUE", "PAUSE", "spaces", "FOR", "100ms"], {"kind": "pause", "queue": "spaces"}
-
-    def run_slot(self):
-        yield ["SCHEDULE", "RUN", "every"], {"kind": "run"}
-
-    def group(self):
-        """Complete one job, book two, write a key: all or nothing."""
-        uid = self.uid()
-        members = [(["SET", f"group:{uid}", uid], {"kind": "set-group"})]
-        for _ in range(2):
-            members.append(self.new_job(GROUPS))
-        held = self.take_held() if self.random.random() < 0.5 else None
-        if held:
-            members.append((["COMPLETE", held[0]], {"kind": "complete", "receipt": held[0], "id": held[1],
-                                                    "result": None}))
-        self.random.shuffle(members)
-        yield None, {"kind": "group", "uid": uid, "members": members}
-
-    def data(self):
-        key = f"client-{self.number}:{self.random.randrange(5)}"
-        dice = self.random.random()
-        if dice < 0.7:
-            value = self.uid()
-            yield ["SET", key, value], {"kind": "set", "key": key, "value": value}
-        elif dice < 0.85:
-            yield ["DEL", key], {"kind": "set", "key": key, "value": None}
-        else:
-            yield ["GET", key], {"kind": "get", "key": key}
-
-    # The loop.
+    # The log.
 
     def note(self, what, began, **outcome):
-        line = {"client": self.number, "t0": round(began, 3), **outcome, "op": what}
+        self.n += 1
+        line = {"client": self.number, "conn": self.conn, "n": self.n, "t0": round(began, 3), **outcome, "op": what}
         self.log.write(json.dumps(line) + "\n")
 
+    def pass_on(self, what, began, **outcome):
+        """Notes a command; of a group each member, so that the judge sees a group as its parts too."""
+        if what["kind"] not in GROUPS:
+            self.note(what, began, **outcome)
+            return
+        replies = outcome.pop("reply", None)
+        if what["kind"] == "discarded":
+            outcome = {"error": NOT_CARRIED_OUT}
+        else:
+            whole = {**outcome, "reply": "OK"} if replies is not None else outcome
+            self.note({"kind": "group", "uid": what["uid"]}, began, **whole)
+        for i, (_, member) in enumerate(what["members"]):
+            one = dict(outcome)
+            if replies is not None and what["kind"] == "group":
+                one["reply"] = short(member["kind"], replies[i])
+            self.note({**member, "group": what["uid"]} if what["kind"] == "group" else member, began, **one)
+
+    def count(self, words, what, reply):
+        """Counts the forms of a command that was answered."""
+        if what["kind"] not in GROUPS:
+            self.forms.update(commands.forms(words))
+            return
+        self.forms.update(("MULTI", "EXEC" if what["kind"] == "group" else "DISCARD"))
+        if what["kind"] == "group":
+            for member, _ in what["members"]:
+                self.forms.update(f"EXEC: {form}" for form in commands.forms(member) if f"EXEC: {form}" in commands.FORMS)
+
+    # What later commands use.
+
     def learn(self, what, reply):
-        """Takes from an answer what later commands use."""
         kind = what["kind"]
         if kind == "enqueue":
-            ident = (reply[0] if isinstance(reply, list) else reply).decode()
-            self.ids.append(ident)
-            if what["queue"] not in (CHILDREN, UNIQUE):
+            ident = text(reply[0] if isinstance(reply, list) else reply)
+            if what["queue"] != mix.order_queue(self.number):
+                self.ids.append(ident)
+            if what["queue"] in (*mix.PLAIN, mix.KEPT, mix.SHORT, mix.PURGED, mix.DROPPED):
                 self.parents.append(ident)
         elif kind == "many":
-            self.ids += [ident.decode() for ident in reply]
+            self.ids += text(reply)
         elif kind == "lease":
             for job in reply or []:
                 job = harness.to_map(job)
-                self.held.append((job["receipt"].decode(), job["id"].decode(), now_ms() + what["length"]))
-        del self.ids[:-200], self.parents[:-200]
+                self.held.append((text(job["receipt"]), text(job["id"]), now_ms() + job["lease-left"], text(job["queue"])))
+        elif kind == "fail" and reply[0] == b"dead":
+            self.dead.append((what["id"], what["queue"]))
+        elif kind == "peek":
+            self.learn_page(what, reply)
+        elif kind in ("set", "set-group") and reply is not None:
+            self.read[what["key"]] = what["value"]
+        elif kind == "get":
+            self.read[what["key"]] = text(reply)
+        elif kind == "mget":
+            self.read.update(zip(what["keys"], text(reply)))
+        elif kind == "range" and reply[0] != b"0" and reply[1]:
+            self.ranges.append((what["prefix"], text(reply[1][-2]), text(reply[0])))
+        del self.ids[:-200], self.parents[:-200], self.dead[:-50], self.ranges[:-10]
 
-    @staticmethod
-    def short(what, reply):
-        """What the judge needs of a reply: a leased job's payload as its name and whether it is whole."""
-        if what["kind"] != "lease":
-            return text(reply)
-        jobs = []
-        for job in reply or []:
-            job = harness.to_map(job)
-            uid, _, rest = job["payload"].partition(b"|")
-            whole = job["payload"] == payload_of(uid.decode("latin-1"), len(rest))
-            jobs.append({"receipt": text(job["receipt"]), "id": text(job["id"]), "queue": text(job["queue"]),
-                         "attempt": job["attempt"], "attempts": job["attempts"], "uid": text(uid), "whole": whole,
-                         "checkpoint": text(job.get("checkpoint", b""))})
-        return jobs
+    def learn_page(self, what, reply):
+        key = (what["queue"], what["state"], what["space"])
+        self.cursors.pop(key, None)
+        if reply[0] != b"0":
+            self.cursors[key] = text(reply[0])
+        if what["state"] == "dead":
+            self.dead += [(text(harness.to_map(job)["id"]), what["queue"]) for job in reply[1]]
+
+    # The loop.
 
     def send(self, connection, words, what):
-        if what["kind"] != "group":
+        if what["kind"] not in GROUPS:
             connection.send(*words)
             return
         connection.send("MULTI")
         for member, _ in what["members"]:
             connection.send(*member)
-        connection.send("EXEC")
+        connection.send("EXEC" if what["kind"] == "group" else "DISCARD")
 
     def receive(self, connection, what):
-        if what["kind"] != "group":
+        if what["kind"] not in GROUPS:
             return connection.read()
         for _ in range(1 + len(what["members"])):  # OK, QUEUED …; what is wrong with one EXEC says again
             try:
@@ -289,62 +194,53 @@ class Client:
                 pass
         return connection.read()
 
-    def pass_on(self, what, began, **outcome):
-        """Notes a command; of a group each member, so that the judge sees a group as its parts too."""
-        if what["kind"] != "group":
-            self.note(what, began, **outcome)
-            return
-        replies = outcome.pop("reply", None)
-        if replies is not None:
-            outcome["reply"] = "OK"
-        self.note({"kind": "group", "uid": what["uid"]}, began, **outcome)
-        for i, (_, member) in enumerate(what["members"]):
-            one = dict(outcome)
-            if replies is not None:
-                one["reply"] = text(replies[i])
-            self.note({**member, "group": what["uid"]}, began, **one)
+    def answered(self, words, what, began, reply):
+        outcome = {"t1": round(now_ms(), 3), "w1": round(time.time() * 1000)}
+        self.count(words, what, reply)
+        if what["kind"] in GROUPS:
+            self.pass_on(what, began, **outcome, reply=reply)
+            if what["kind"] == "group":
+                for (_, member), one in zip(what["members"], reply):
+                    self.learn(member, one)
+        else:
+            self.note(what, began, **outcome, reply=short(what["kind"], reply))
+            self.learn(what, reply)
 
     def burst(self, connection):
         """Sends some commands together and reads what comes; False when the connection broke."""
-        chosen = []
-        weights = [weight for weight, _ in self.kinds]
-        for _ in range(self.random.randrange(1, 9)):
+        chosen, weights = [], [weight for weight, _ in self.kinds]
+        for _ in range(self.random.randrange(1, 14)):
             make = self.random.choices(self.kinds, weights)[0][1]
             chosen += list(make() or [])
-        began, sent = now_ms(), []
+        began = now_ms()
+        sent = []
         try:
             for words, what in chosen:
-                sent.append(what)
+                sent.append((words, what))
                 self.send(connection, words, what)
             while sent:
-                what = sent[0]
+                words, what = sent[0]
                 try:
                     reply = self.receive(connection, what)
                 except harness.RespError as error:
-                    sent.pop(0)
-                    # The outcome is as open as without an answer.
-                    code = str(error).split(" ", 1)[0]
-                    outcome = {} if code in ("NOTDURABLE", "SHUTDOWN") else {"error": str(error)}
-                    self.pass_on(what, began, **outcome)
-                    continue
-                sent.pop(0)
-                answered = now_ms()
-                if what["kind"] == "group":
-                    self.pass_on(what, began, t1=answered, reply=reply)
-                    for (_, member), one in zip(what["members"], reply):
-                        self.learn(member, one)
+                    # What is not known to be durable is as open as without an answer.
+                    open_still = str(error).split(" ", 1)[0] in ("NOTDURABLE", "SHUTDOWN")
+                    self.pass_on(what, began, **({} if open_still else {"error": str(error), "t1": round(now_ms(), 3)}))
                 else:
-                    self.note(what, began, t1=round(answered, 3), reply=self.short(what, reply))
-                    self.learn(what, reply)
+                    self.answered(words, what, began, reply)
+                sent.pop(0)
             return True
         except (OSError, ValueError):
-            for what in sent:
+            for _, what in sent:
                 self.pass_on(what, began)
             return False
 
     def run(self):
         """Until standard input ends; each byte there says that the daemon is up."""
         while os.read(0, 1):
+            self.conn, self.n = self.conn + 1, 0
+            self.note({"kind": "up"}, now_ms())
+            self.cursors = {key: cursor for key, cursor in self.cursors.items() if key[1] != "leased"}  # they end with a start
             try:
                 connection = harness.Resp(self.port)
             except OSError:
@@ -353,6 +249,7 @@ class Client:
                 if select.select([0], [], [], 0)[0]:
                     break
             connection.close()
+        self.note({"kind": "forms"}, now_ms(), reply=dict(self.forms))
         self.log.close()
 
 

@@ -10,14 +10,17 @@ EXT4_IOC_SHUTDOWN, NO_LOG_FLUSH = 0x8004587D, 2
 
 
 class Disk:
-    """An ext4 on a loop device whose power can be cut; an ordinary folder where this process may not mount."""
+    """An ext4 on a loop device whose power can be cut; an ordinary folder where this process may not mount, or is told not to
+    (`refused` then says why)."""
 
-    def __init__(self, folder):
+    def __init__(self, folder, wanted=True):
         self.mount = os.path.join(folder, "disk")
         os.mkdir(self.mount)
         self.device, self.refused = None, None
         image = os.path.join(folder, "disk.img")
         try:
+            if not wanted:
+                raise PermissionError("not wanted")
             if os.geteuid() != 0:
                 raise PermissionError("not root")
             with open(image, "wb") as file:
