@@ -14,7 +14,7 @@ namespace vestq {
 namespace {
 
 // The prefix letters of the rows family (keycodec/keys.h), ascending.
-constexpr std::string_view kLetters = "acdhjkmpqrstuwx";
+constexpr std::string_view kLetters = "acdghjkmopqrstuwx";
 
 class StoreCheck {
  public:

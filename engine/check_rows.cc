@@ -40,6 +40,7 @@ Error RowCheck::Run() {
   VESTQ_RETURN_IF_ERROR(CheckTimers());
   VESTQ_RETURN_IF_ERROR(CheckEdges());
   VESTQ_RETURN_IF_ERROR(CheckHandovers());
+  VESTQ_RETURN_IF_ERROR(CheckSpaces());
   return CheckSchedules();
 }
 
@@ -155,6 +156,24 @@ Error RowCheck::CheckHandovers() {
     const auto row = keycodec::DecodeHandoverKey(key);
     if (Decoded(kWhat, row, keycodec::DecodeHandoverValue(value), report_))
       CheckLane(row->lane, kWhat);
+  });
+}
+
+Error RowCheck::CheckSpaces() {
+  const auto check = [this](const char* what, const Result<keycodec::SpaceRowKey>& row,
+                            const auto& value) {
+    if (!Decoded(what, row, value, report_)) return;
+    const QueueTally* const queue = Find(row->queue, what);
+    if (queue != nullptr && queue->dropped) ++report_->void_keys;
+  };
+  VESTQ_RETURN_IF_ERROR(
+      ForEachRow(store_, 'o', [&check](std::string_view key, std::string_view value) {
+        check("options of a space", keycodec::DecodeSpaceOptionsKey(key),
+              keycodec::DecodeSpaceValue(value));
+      }));
+  return ForEachRow(store_, 'g', [&check](std::string_view key, std::string_view value) {
+    check("the rate of a space", keycodec::DecodeSpaceRateKey(key),
+          keycodec::DecodeSpaceRateValue(value));
   });
 }
 

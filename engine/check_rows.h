@@ -1,5 +1,5 @@
 // The part of the check that looks at the rows beside the jobs: kept results, waiting jobs, unique
-// keys, timers, edges, hand-overs, schedules and dropped queues. Each must decode (CODE-1), be of a
+// keys, timers, edges, hand-overs, schedules, spaces and dropped queues. Each must decode (CODE-1), be of a
 // queue that exists or is being erased (QUEUE-1), and of a lane that exists (ID-1). Internal to
 // engine/check.cc.
 #pragma once
@@ -46,6 +46,7 @@ class RowCheck {
   Error CheckEdges();
   Error CheckHandovers();
   Error CheckSchedules();
+  Error CheckSpaces();
   // The queue's tally; nullptr, after the report is told, when there is no such queue.
   QueueTally* Find(QueueId queue, const char* what);
   void CheckLane(LaneId lane, const char* what);

@@ -159,6 +159,7 @@ bool Core::Impl::Turn() {
   EndPauses();
   VanishDue();
   EndRateWaits();
+  EndSpaceTimers();
   ExpireWaits();
   ServeWaiters();
   ServeWatches();
@@ -299,6 +300,7 @@ void Core::Impl::FailEverything() {
   pauses_.clear();
   vanishing_.clear();
   rate_waits_.clear();
+  space_timers_.clear();
   for (CoreQueue* queue : std::exchange(freed_, {})) queue->freed = queue->freed_unnamed = 0;
   HandleMessages();
   HandleReads();
@@ -371,6 +373,7 @@ Duration Core::Impl::UntilDue() const {
   if (!vanishing_.empty()) due = std::min(due, vanishing_.begin()->first.first);
   if (!rate_waits_.empty()) due = std::min(due, rate_waits_.begin()->first);
   if (MayLookAtAged()) due = std::min(due, age_due_.begin()->first.first);
+  if (!space_timers_.empty()) due = std::min(due, space_timers_.begin()->first);
   int64_t wall_ms = MonoTime::Max().ms();
   for (const auto& lane : lanes_) {
     for (const DueScan* scan : {&lane.due[0], &lane.timers[0]}) {

@@ -2,8 +2,8 @@
 // reader, and erased in one turn, so nobody is held up; when nothing is left the core sleeps.
 //
 // A core erases the READY and SCHEDULED keys of its lanes, and of a queue's waiting jobs and windows of
-// unique keys those of its lanes; dead letters, kept results and the unique keys of a dropped queue, which
-// a queue has one range of, are the keeper's. READY keys of earlier lives stand together, before
+// unique keys those of its lanes; dead letters, kept results, rows of spaces and the unique keys of a dropped queue,
+// which a queue has one range of, are the keeper's. READY keys of earlier lives stand together, before
 // those that live; SCHEDULED keys of all queues stand together, so one pass is made for all that a round
 // is about. Every void key is erased here and nowhere else (ERASE-2): vesting passes over it, a lookup
 // does not find it. That begins when every core has switched (engine/core_purge.cc), or at a start.
@@ -30,11 +30,23 @@ constexpr std::array<std::pair<What, KeyKind>, 3> kRowsOfKinds = {
      {What::kDead, KeyKind::kDead},
      {What::kDone, KeyKind::kDone}}};
 
+// Those that no purge voids: they go with a dropped queue.
+constexpr std::array<What, 3> kRowsOfNoKind = {What::kUnique, What::kSpaceOptions,
+                                               What::kSpaceRates};
+
 keycodec::QueueRows RowsOf(What what) {
-  return what == What::kWaiting ? keycodec::QueueRows::kWaiting
-         : what == What::kDead  ? keycodec::QueueRows::kDead
-         : what == What::kDone  ? keycodec::QueueRows::kDone
-                                : keycodec::QueueRows::kUnique;
+  switch (what) {
+    case What::kWaiting: return keycodec::QueueRows::kWaiting;
+    case What::kDead: return keycodec::QueueRows::kDead;
+    case What::kDone: return keycodec::QueueRows::kDone;
+    case What::kUnique: return keycodec::QueueRows::kUnique;
+    case What::kSpaceOptions: return keycodec::QueueRows::kSpaceOptions;
+    case What::kSpaceRates: return keycodec::QueueRows::kSpaceRates;
+    case What::kReady:
+    case What::kScheduled: break;
+  }
+  CHECK(false, "keys of jobs are no rows");
+  return keycodec::QueueRows::kUnique;
 }
 
 }  // namespace
@@ -130,15 +142,20 @@ std::unique_ptr<EraseTask> Core::Impl::EraseOfQueue() {
   const CoreId keeper = dropped
                             ? CoreId(static_cast<uint16_t>(erasure.number.value() % shared_->cores))
                             : shared_->KeeperOf(*erasure.record);
-  for (; erase_step_ <= lanes_.size() + kRowsOfKinds.size(); ++erase_step_) {
+  for (; erase_step_ < lanes_.size() + kRowsOfKinds.size() + kRowsOfNoKind.size(); ++erase_step_) {
     const size_t i = erase_step_ - lanes_.size();
-    const bool unique = i == kRowsOfKinds.size();
-    // Windows of unique keys go with kept results; a key that is held goes with its job.
-    if (!Has(erasure.kinds, unique ? KeyKind::kDone : kRowsOfKinds[i].second)) continue;
+    const bool of_kind = i < kRowsOfKinds.size();
+    const What what = of_kind ? kRowsOfKinds[i].first : kRowsOfNoKind[i - kRowsOfKinds.size()];
+    const bool unique = what == What::kUnique;
+    // Windows of unique keys go with kept results; a key that is held goes with its job. Rows of spaces go
+    // with the queue.
+    if (of_kind || unique ? !Has(erasure.kinds, of_kind ? kRowsOfKinds[i].second : KeyKind::kDone)
+                          : !dropped)
+      continue;
     // A key that was freed may be taken again, by the owner of its lane.
-    const bool by_owner = unique ? !dropped : kRowsOfKinds[i].first == What::kWaiting;
+    const bool by_owner = unique ? !dropped : what == What::kWaiting;
     if (!by_owner && keeper != id_) continue;
-    task->what = unique ? What::kUnique : kRowsOfKinds[i].first;
+    task->what = what;
     if (unique && !dropped) task->windows_below = life[KeyKind::kDone];
     keycodec::AppendQueueRowsPrefix(RowsOf(task->what), erasure.number, &task->from);
     if (dropped || unique) {

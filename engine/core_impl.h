@@ -54,6 +54,8 @@ struct WaitForRequest;
 struct EventsRequest;
 struct QueueInfoRequest;
 class AgedTask;
+struct SpaceSetRequest;
+struct SpacesRequest;
 class FetchTask;
 class DiscoveryTask;
 class DueTask;
@@ -91,6 +93,10 @@ class Core::Impl {
   // --- recovery, before the first turn (engine_open.cc) ---
   void RestoreLease(const Lease& lease);
   void RestoreCounters(QueueRecord* record, const keycodec::CounterValue& value);
+  void RestoreSpace(QueueRecord* record, std::string_view space,
+                    const keycodec::SpaceValue& options);
+  // False: the row says nothing any more and is to go.
+  bool RestoreSpaceRate(QueueRecord* record, std::string_view space, int64_t until_ms);
   void BeginRecovery(bool empty_store);
 
  private:
@@ -238,16 +244,44 @@ class Core::Impl {
   bool Closed(const CoreQueue& queue) const;
   bool Held(const SpaceState* space) const;
   void ShowHeld(SpaceState* space, bool held);
-  Taken TakeSlot(CoreQueue* queue, const SpaceState& space);
+  Taken TakeSlot(CoreQueue* queue, SpaceState* space);
   void LeaseOver(CoreQueue* queue, std::string_view space);
   void RoomHere(CoreQueue* queue);
   void GiveLater(CoreQueue* queue, uint32_t slots, uint32_t unnamed);
   void SpaceHasRoom(CoreQueue* queue, std::string_view space);
   void GiveSlots();
   void WakeFor(CoreQueue* queue, uint32_t slots);
-  void NoteRate(CoreQueue* queue);
+  void NoteRate(CoreQueue* queue, keycodec::Counter counter, const SharedRateState& rate);
+  void ShowIfHeld(CoreQueue* queue, std::string_view space);
   void WatchRate(CoreQueue* queue);
   void EndRateWaits();
+
+  // core_space_options.cc
+  void SetSpace(SpaceSetRequest* request);
+  Error RoomForOptions() const;
+  void SpaceOptionsChanged(CoreQueue* queue, std::string_view space);
+  SpaceTerms* FindTerms(CoreQueue* queue, std::string_view space) const;
+  SpaceTerms* TermsOf(CoreQueue* queue, std::string_view space);
+  SpaceState* StateOf(CoreQueue* queue, std::string_view space) const;
+  void ForgetTerms(SpaceTerms* terms);
+  void LeaveTerms(CoreQueue* queue);
+  void CountSpaceRow(CoreQueue* queue, int64_t delta);
+  void MarkLimited(QueueRecord* record, const keycodec::SpaceValue& options);
+  RateState UsedRate(SpaceTerms* terms, const RateLimit& limit) const;
+  void StartOfNamed(SpaceState* space, const RateLimit& limit);
+  void DropSpaceRate(SpaceTerms* terms);
+  void HoldUntil(SpaceState* space);
+  void WatchTerms(SpaceTerms* terms);
+  void EndSpaceTimers();
+  void Weigh(SpaceState* space);
+  void WeighSpaces(CoreQueue* queue, const std::string* behind);
+  void SpaceDefaultsChanged(CoreQueue* queue);
+  void ReviewRates(CoreQueue* queue, const std::string* behind);
+
+  // core_spaces.cc
+  void Spaces(SpacesRequest* request);
+  void ReadSpaces(SpacesRequest* request, QueueRecord* record);
+  void SpacesSlice(SpacesRequest* request, QueueRecord* record);
 
   // core_enqueue.cc
   void Enqueue(EnqueueRequest* request);
@@ -664,8 +698,10 @@ class Core::Impl {
   std::map<uint64_t, LeaseRequest*> waiting_;  // all of them, by wait order
   std::map<std::pair<MonoTime, uint64_t>, LeaseRequest*> wait_timers_;
 
-  std::set<std::pair<MonoTime, CoreQueue*>> pauses_;            // that end by themselves
-  std::set<std::pair<MonoTime, CoreQueue*>> rate_waits_;        // until the next token is due
+  std::set<std::pair<MonoTime, CoreQueue*>> pauses_;      // that end by themselves
+  std::set<std::pair<MonoTime, CoreQueue*>> rate_waits_;  // until the next token is due
+  std::set<std::pair<MonoTime, SpaceTerms*>>
+      space_timers_;  // of spaces that are held, or have a row
   std::map<std::pair<MonoTime, uint64_t>, LaneZone*> age_due_;  // when a look is worth its while
   uint64_t zones_made_ = 0;
   int age_looks_ = 0;                                       // under way
@@ -709,6 +745,7 @@ class Core::Impl {
   // for; numbers of dropped queues that may still have leases here.
   std::deque<std::map<std::string, std::unique_ptr<SpaceState>, std::less<>>> graveyard_;
   std::vector<std::unique_ptr<SpaceState>> read_graves_;
+  std::deque<std::map<std::string, SpaceTerms, std::less<>>> terms_graveyard_;
   // Of those that were counted then, the queue: their slots are given back one by one.
   std::map<QueueId, CoreQueue*> unswept_;
   // Erasing what is void: those to come, and the round under way, at a step of one of them.

@@ -217,7 +217,7 @@ Core::Impl::LeaseStep Core::Impl::LeaseHere(CoreQueue* queue, LeaseRequest* requ
       break;
     if (LeasesAreFull(request)) break;
     if (Limited(*queue->record)) {
-      const Taken taken = TakeSlot(queue, *space);
+      const Taken taken = TakeSlot(queue, space);
       if (taken == Taken::kSpaceIsFull) {
         SpaceChanged(space);  // set aside until there is room
         continue;

@@ -12,7 +12,7 @@
 // kept the first. Within a core one batch holds both.
 //
 // A queue that is full or whose next token is not due looks empty (Closed), as a paused one does; a
-// space that is full takes no part until it has room (`held`). A slot given back wakes one waiter, a
+// space that is full, paused or without a token of its own takes no part until it has room (`held`). A slot given back wakes one waiter, a
 // token that is due the waiters of each core that watches for it. A LEASE of one space waits as a probe with
 // the space's owner (core_space.cc): both wake one probe of each space that has work there, on all cores
 // where it is a slot, and those who come too late stand again.
@@ -20,22 +20,19 @@
 
 #include "engine/base/check.h"
 #include "engine/core_impl.h"
+#include "engine/space_rules.h"
 
 namespace vestq {
 namespace {
 
-uint32_t LimitOf(const std::atomic<int64_t>& setting) {
-  const int64_t value = setting.load(std::memory_order_acquire);
-  return value < 0 ? kNoSlotLimit : static_cast<uint32_t>(value);
-}
-
-uint32_t Concurrency(const QueueRecord& record) { return LimitOf(record.settings.concurrency); }
-uint32_t SpaceConcurrency(const QueueRecord& record) {
-  return LimitOf(record.settings.space_concurrency);
-}
+uint32_t Concurrency(const QueueRecord& record) { return SlotLimit(record.settings.concurrency); }
 bool CountsSlots(const QueueRecord& record) {
-  return Concurrency(record) != kNoSlotLimit || SpaceConcurrency(record) != kNoSlotLimit;
+  return Concurrency(record) != kNoSlotLimit ||
+         SlotLimit(record.settings.space_concurrency) != kNoSlotLimit ||
+         record.settings.counts_spaces.load(std::memory_order_acquire);
 }
+// Of the empty space.
+uint32_t UnnamedLimit(const QueueRecord& record) { return SlotLimitOf(record, nullptr, true); }
 
 // Of a lease that there is already.
 void CountSlot(CoreQueue* queue, const Lease& lease) {
@@ -44,10 +41,8 @@ void CountSlot(CoreQueue* queue, const Lease& lease) {
 }
 
 RateLimit Rate(const QueueRecord& record) {
-  const int64_t rate = record.settings.rate_micro.load(std::memory_order_acquire);
-  if (rate < 1) return RateLimit();
-  const int64_t burst = record.settings.burst.load(std::memory_order_acquire);
-  return RateLimit(static_cast<uint64_t>(rate), static_cast<uint32_t>(std::max<int64_t>(1, burst)));
+  return LimitOfRate(record.settings.rate_micro.load(std::memory_order_acquire),
+                     record.settings.burst.load(std::memory_order_acquire));
 }
 
 }  // namespace
@@ -55,7 +50,8 @@ RateLimit Rate(const QueueRecord& record) {
 // Counts the leases there are from now on, and looks again at everything that a limit held back.
 void Core::Impl::LimitsChanged(CoreQueue* queue) {
   QueueRecord* const record = queue->record;
-  NoteRate(queue);
+  NoteRate(queue, keycodec::Counter::kRateUntil, record->rate);
+  NoteRate(queue, keycodec::Counter::kUnnamedRateUntil, record->unnamed_rate);
   if (CountsSlots(*record) && !queue->counted) {
     queue->counted = true;
     leases_.ForEach([queue](const Lease& lease) {
@@ -98,10 +94,15 @@ void Core::Impl::BeginLimits() {
   for (QueueRecord* record : shared_->queues->All()) {
     if (!Limited(*record)) continue;
     CoreQueue* const queue = QueueHere(record);
-    if (const RateLimit rate = Rate(*record); rate.limited()) {
-      const MonoTime until = record->RateUntil(shared_->cores);
-      record->rate.Store(RateState::Restored(rate, until, shared_->clock->Now()));
-    }
+    const auto restore = [&](const RateLimit& rate, keycodec::Counter counter,
+                             SharedRateState* state) {
+      if (!rate.limited()) return;
+      const MonoTime until = record->RateUntil(counter, shared_->cores);
+      state->Store(RateState::Restored(rate, until, shared_->clock->Now()));
+    };
+    restore(Rate(*record), keycodec::Counter::kRateUntil, &record->rate);
+    restore(SpaceRateOf(*record, nullptr, true), keycodec::Counter::kUnnamedRateUntil,
+            &record->unnamed_rate);
     if (!CountsSlots(*record)) continue;
     queue->counted = true;
     record->counting.fetch_add(1, std::memory_order_relaxed);
@@ -129,10 +130,24 @@ bool Core::Impl::Closed(const CoreQueue& queue) const {
 
 bool Core::Impl::Held(const SpaceState* space) const {
   const CoreQueue& queue = *space->queue;
-  const uint32_t limit = SpaceConcurrency(*queue.record);
-  if (limit == kNoSlotLimit) return false;
-  return space->space.empty() ? !queue.record->unnamed_taken.HasRoom(limit)
-                              : !queue.slots.HasRoom(space->space, limit);
+  const QueueRecord& record = *queue.record;
+  const bool unnamed = space->space.empty();
+  if (PausedUntilMs(record, space->terms, unnamed) > now_.ms()) return true;
+  if (const uint32_t limit = SlotLimitOf(record, space->terms, unnamed); limit != kNoSlotLimit) {
+    const bool room =
+        unnamed ? record.unnamed_taken.HasRoom(limit) : queue.slots.HasRoom(space->space, limit);
+    if (!room) return true;
+  }
+  const RateLimit rate = SpaceRateOf(record, space->terms, unnamed);
+  if (!rate.limited()) return false;
+  const RateState used = unnamed ? record.unnamed_rate.Load() : UsedRate(space->terms, rate);
+  return !used.MayStart(rate, now_);
+}
+
+// Where others may have used up what all cores share, and nothing has told this one.
+void Core::Impl::ShowIfHeld(CoreQueue* queue, std::string_view space) {
+  SpaceState* const state = StateOf(queue, space);
+  if (state != nullptr && !state->held && state->has_work() && Held(state)) SpaceChanged(state);
 }
 
 // It has work, and its limit has room for none of it, or has again.
@@ -146,11 +161,13 @@ void Core::Impl::ShowHeld(SpaceState* space, bool held) {
 }
 
 // CONC-1, RATE-1: nothing starts without it.
-Core::Impl::Taken Core::Impl::TakeSlot(CoreQueue* queue, const SpaceState& space) {
+Core::Impl::Taken Core::Impl::TakeSlot(CoreQueue* queue, SpaceState* space) {
   QueueRecord* const record = queue->record;
-  const bool unnamed = space.space.empty();
+  const bool unnamed = space->space.empty();
+  now();
+  if (Held(space)) return Taken::kSpaceIsFull;
   if (queue->counted) {
-    if (unnamed ? !record->unnamed_taken.TryTake(SpaceConcurrency(*record)) : Held(&space))
+    if (unnamed && !record->unnamed_taken.TryTake(UnnamedLimit(*record)))
       return Taken::kSpaceIsFull;
     if (!record->taken.TryTake(Concurrency(*record))) {
       if (unnamed) GiveLater(queue, 0, 1);
@@ -162,9 +179,19 @@ Core::Impl::Taken Core::Impl::TakeSlot(CoreQueue* queue, const SpaceState& space
       if (queue->counted) GiveLater(queue, 1, unnamed ? 1 : 0);
       return Taken::kQueueIsFull;
     }
-    NoteRate(queue);
+    NoteRate(queue, keycodec::Counter::kRateUntil, record->rate);
   }
-  if (queue->counted && !unnamed) queue->slots.Add(space.space);
+  if (const RateLimit rate = SpaceRateOf(*record, space->terms, unnamed); rate.limited()) {
+    if (!unnamed) {
+      StartOfNamed(space, rate);
+    } else if (record->unnamed_rate.TryStart(rate, now())) {
+      NoteRate(queue, keycodec::Counter::kUnnamedRateUntil, record->unnamed_rate);
+    } else {  // another core was faster; a token of the queue's is lost, never one too many given
+      if (queue->counted) GiveLater(queue, 1, 1);
+      return Taken::kSpaceIsFull;
+    }
+  }
+  if (queue->counted && !unnamed) queue->slots.Add(space->space);
   return Taken::kSlot;
 }
 
@@ -173,7 +200,7 @@ Core::Impl::Taken Core::Impl::TakeSlot(CoreQueue* queue, const SpaceState& space
 void Core::Impl::LeaseOver(CoreQueue* queue, std::string_view space) {
   GiveLater(queue, 1, space.empty() ? 1 : 0);
   if (space.empty()) return;
-  if (const uint32_t limit = SpaceConcurrency(*queue->record);
+  if (const uint32_t limit = SlotLimitOf(*queue->record, FindTerms(queue, space), false);
       queue->slots.Remove(space, limit) && limit != kNoSlotLimit) {
     SpaceHasRoom(queue, space);
   }
@@ -205,7 +232,7 @@ void Core::Impl::GiveSlots() {
     bool unnamed_room = false;
     for (; queue->freed_unnamed > 0; --queue->freed_unnamed) {
       const uint32_t taken = record->unnamed_taken.Give();
-      unnamed_room |= taken == SpaceConcurrency(*record);
+      unnamed_room |= taken == UnnamedLimit(*record);
     }
     uint32_t slots = 0;
     for (; queue->freed > 0; --queue->freed) {
@@ -245,11 +272,12 @@ void Core::Impl::WakeFor(CoreQueue* queue, uint32_t slots) {
 // --- The rate ---
 
 // The row that tells after a restart is the queue's counters, which a claim writes anyway.
-void Core::Impl::NoteRate(CoreQueue* queue) {
-  const int64_t until_ms = queue->record->rate.Load().ToStore().ms();
-  int64_t& noted = queue->counters[keycodec::Counter::kRateUntil];
+void Core::Impl::NoteRate(CoreQueue* queue, keycodec::Counter counter,
+                          const SharedRateState& rate) {
+  const int64_t until_ms = rate.Load().ToStore().ms();
+  const int64_t noted = queue->counters[counter];
   if (noted == until_ms) return;
-  Count(queue, keycodec::Counter::kRateUntil, until_ms - noted);
+  Count(queue, counter, until_ms - noted);
 }
 
 // Somebody waits here: look again when the next token is due.

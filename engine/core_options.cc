@@ -3,6 +3,7 @@
 
 #include "engine/base/check.h"
 #include "engine/core_impl.h"
+#include "engine/space_rules.h"
 
 namespace vestq {
 
@@ -47,6 +48,17 @@ void Core::Impl::SetQueue(QueueSetRequest* request) {
     apply(&options->burst, request->set.burst, request->unset.burst);
     apply(&options->ageing, request->set.ageing, request->unset.ageing);
     record->rate.Change(before, RateOf(options->rate_micro, options->burst), now());
+    apply(&options->space_weight, request->set.space_weight, request->unset.space_weight);
+    const auto of_unnamed = [&] {
+      const keycodec::SpaceValue own = record->unnamed.Load();
+      return RateOf(own.rate_micro ? own.rate_micro : options->space_rate_micro,
+                    own.burst ? own.burst : options->space_burst);
+    };
+    const RateLimit unnamed = of_unnamed();
+    apply(&options->space_rate_micro, request->set.space_rate_micro,
+          request->unset.space_rate_micro);
+    apply(&options->space_burst, request->set.space_burst, request->unset.space_burst);
+    record->unnamed_rate.Change(unnamed, of_unnamed(), now());
     if (request->pause) options->paused_until = until;
     if (request->resume) options->paused_until.reset();
   });
@@ -76,6 +88,7 @@ int64_t Core::Impl::JobsOf(QueueRecord* record) {
 // Other cores see at once whether there is something to lease here, and who waits here looks again.
 void Core::Impl::OptionsChanged(QueueRecord* record) {
   CoreQueue* const queue = QueueHere(record);
+  SpaceDefaultsChanged(queue);
   if (Limited(*record)) LimitsChanged(queue);
   AgeingChanged(queue);
   PublishHead(queue);

@@ -200,6 +200,7 @@ void Core::Impl::LeaveNumber(CoreQueue* queue, QueueId old) {
   unswept_.emplace(old, queue->counted ? queue : nullptr);
   queue->purged_leases += queue->counters[keycodec::Counter::kLeased];
   queue->counters.values.fill(0);
+  LeaveTerms(queue);
   batch_.Delete(Family::kRows, keycodec::CounterKey(id_.value(), old));
   WatchPause(queue);
   AgeingChanged(queue);
@@ -269,6 +270,16 @@ void Core::Impl::BuryMore() {
     forget(*space);
     return true;
   });
+  for (; !terms_graveyard_.empty(); terms_graveyard_.pop_front()) {
+    auto& terms = terms_graveyard_.front();
+    for (; !terms.empty(); terms.erase(terms.begin())) {
+      if (count++ >= kBuryASlice) return Later([this] { BuryMore(); });
+      SpaceTerms* const first = &terms.begin()->second;
+      if (first->timer < MonoTime::Max()) space_timers_.erase({first->timer, first});
+      if (!first->options.empty() && !first->space.empty())
+        shared_->space_options.fetch_sub(1, std::memory_order_relaxed);
+    }
+  }
   while (!graveyard_.empty()) {
     auto& spaces = graveyard_.front();
     while (!spaces.empty()) {

@@ -3,6 +3,7 @@
 
 #include "engine/base/check.h"
 #include "engine/core_impl.h"
+#include "engine/space_rules.h"
 #include "lanes/published_head.h"
 
 namespace vestq {
@@ -38,6 +39,8 @@ CoreQueue* Core::Impl::QueueHere(QueueRecord* record) {
     queue->life = shared_->queues->Life(*record);
     queue->counters.incarnation = queue->life.newest;
     queue->ageing_ms = record->settings.ageing_ms.load(std::memory_order_acquire);
+    queue->space_weight = WeightOf(*record, nullptr, false);
+    queue->space_rate_micro = record->settings.space_rate_micro.load(std::memory_order_relaxed);
     slot.core_queue = queue.get();
     queues_by_id_[queue->life.number] = queue.get();
     queues_.push_back(std::move(queue));
@@ -64,7 +67,9 @@ SpaceState* Core::Impl::SpaceOf(CoreQueue* queue, std::string_view space) {
     state->life = queue->life[KeyKind::kReady];
     state->number = queue->life.number;
     state->space = std::string(space);
-    state->fair = queue->fair.Add(state.get());
+    state->terms = FindTerms(queue, space);
+    state->fair =
+        queue->fair.Add(state.get(), WeightOf(*queue->record, state->terms, space.empty()));
     it = queue->spaces.emplace(std::string(space), std::move(state)).first;
   }
   return it->second.get();
@@ -97,6 +102,8 @@ void Core::Impl::SpaceChanged(SpaceState* space) {
   const bool work = space->has_work();
   const bool held = work && Limited(*queue->record) && Held(space);
   if (held != space->held) ShowHeld(space, held);
+  if (held) [[unlikely]]
+    HoldUntil(space);
   if (space->cold && !work) {
     space->cold = false;
     --queue->cold_spaces;

@@ -9,6 +9,7 @@
 #include "engine/purge_request.h"
 #include "engine/schedule_request.h"
 #include "engine/space_probe.h"
+#include "engine/space_request.h"
 #include "engine/watch_request.h"
 
 namespace vestq {
@@ -44,7 +45,12 @@ CoreId Core::Impl::Target(const EngineShared& shared, const Request& request, Co
     case RequestKind::kEvents:
     case RequestKind::kQueueInfo:
     case RequestKind::kPurge:
+    case RequestKind::kSpaces:
     case RequestKind::kLease: return self;
+    case RequestKind::kSpaceSet: {
+      const auto& set = static_cast<const SpaceSetRequest&>(request);
+      return shared.OwnerOf(keycodec::LaneOfSpace(set.queue, set.space, shared.lanes));
+    }
     case RequestKind::kSpaceProbe: return static_cast<const SpaceProbe&>(request).owner;
     case RequestKind::kWaitFor: return owner(static_cast<const WaitForRequest&>(request).id);
     case RequestKind::kDataSet:
@@ -103,6 +109,8 @@ bool Core::Impl::Exclusive(const Request& request) {
     case RequestKind::kEvents:
     case RequestKind::kQueueInfo:
     case RequestKind::kSpaceProbe:
+    case RequestKind::kSpaceSet:
+    case RequestKind::kSpaces:
     case RequestKind::kPurge:
     case RequestKind::kJobsPart: return true;
   }
@@ -229,6 +237,8 @@ void Core::Impl::Execute(Request* request) {
     case RequestKind::kEvents: Events(static_cast<EventsRequest*>(request)); return;
     case RequestKind::kQueueInfo: QueueInfo(static_cast<QueueInfoRequest*>(request)); return;
     case RequestKind::kSpaceProbe: Probe(static_cast<SpaceProbe*>(request)); return;
+    case RequestKind::kSpaceSet: SetSpace(static_cast<SpaceSetRequest*>(request)); return;
+    case RequestKind::kSpaces: Spaces(static_cast<SpacesRequest*>(request)); return;
     case RequestKind::kCheckpoint:
       Checkpoint(static_cast<CheckpointRequest*>(request), nullptr);
       return;

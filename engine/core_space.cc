@@ -101,7 +101,10 @@ SpaceState* Core::Impl::PickOneSpace(CoreQueue* queue, const std::string& name, 
     return nullptr;
   }
   SpaceState* const space = it->second.get();
-  if (Limited(*queue->record) && Held(space)) return nullptr;
+  if (Limited(*queue->record) && Held(space)) {
+    SpaceChanged(space);
+    return nullptr;
+  }
   if (!space->cold) {
     *zone = FirstZone(space);
     if (*zone != nullptr) return space;
@@ -124,7 +127,10 @@ void Core::Impl::Probe(SpaceProbe* probe) {
   const bool limited = Limited(*queue->record);
   if (probe->pass_on) {
     FireWanted(queue, probe->space, 1);
-    if (limited && !queue->wanted.empty()) WatchRate(queue);
+    if (limited && !queue->wanted.empty()) {
+      ShowIfHeld(queue, probe->space);
+      WatchRate(queue);
+    }
     return SendHome(probe);
   }
   if (limited && !alone_) std::atomic_thread_fence(std::memory_order_seq_cst);  // as GiveSlots
@@ -136,7 +142,9 @@ void Core::Impl::Probe(SpaceProbe* probe) {
   }
   queue->wanted[probe->space].probes.emplace(probe->order, probe);
   probes_here_.emplace(probe, probe);
-  if (limited) WatchRate(queue);
+  if (!limited) return;
+  ShowIfHeld(queue, probe->space);
+  WatchRate(queue);
 }
 
 // Behind this turn's batch (CORE-1).

@@ -20,11 +20,13 @@
 #include "lanes/aged_jobs.h"
 #include "lanes/concurrency.h"
 #include "lanes/fair_queue.h"
+#include "lanes/rate_limit.h"
 #include "lanes/ready_window.h"
 
 namespace vestq {
 
 struct JobsPart;
+struct CoreQueue;
 struct SpaceProbe;
 struct SpaceState;
 
@@ -54,15 +56,31 @@ struct LaneZone {
   bool has_work() const { return !window.empty() || !window.complete(); }
 };
 
+// What a core keeps of a space beside its jobs, whether or not it has any (engine/core_space_options.cc):
+// options of its own, how much of its rate is used up, and until when something holds it back. Of the
+// empty space, whose options and rate are words of the queue's record, only the last.
+struct SpaceTerms {
+  CoreQueue* queue = nullptr;
+  std::string_view space;  // its key in CoreQueue::terms
+  QueueId number;          // of its queue: in another life it is buried
+  keycodec::SpaceValue options;
+  RateState rate;                         // by `rate_limit`, the one that it was last used with
+  RateLimit rate_limit;                   // not limited: nothing is owed
+  int64_t rate_row_ms = -1;               // what its row says; -1: it has none
+  MonoTime held_until = MonoTime::Max();  // by a pause or the rate, when it was last looked at
+  MonoTime timer = MonoTime::Max();       // its place in Core::Impl::space_timers_; Max: none
+};
+
 // A space of a queue as far as this core owns it: one lane for a named space, any number for the
 // empty one.
 struct SpaceState {
   CoreQueue* queue = nullptr;
   std::string space;
   FairQueue::Handle fair{};
-  bool active = false;  // stands in queue->fair
-  bool cold = false;    // has work that must be read first
-  bool held = false;    // by its limit: stands in queue->held
+  bool active = false;          // stands in queue->fair
+  bool cold = false;            // has work that must be read first
+  bool held = false;            // by its limits or a pause: stands in queue->held
+  SpaceTerms* terms = nullptr;  // null: it has none
   QueueId
       number;  // of its queue, and the incarnation of its READY keys: in another life it is buried
   Incarnation life;
@@ -86,8 +104,14 @@ struct CoreQueue {
   // Limits (core_limits.cc).
   bool counted = false;        // its leases here stand in `slots` and in the record
   SpaceSlots slots;            // of named spaces
-  std::set<SpaceState*> held;  // spaces with work, but without room for a lease more
-  uint32_t freed = 0;          // leases that ended in this turn, and those of them without a space
+  std::set<SpaceState*> held;  // spaces with work, of which none may start
+  // Of spaces with a row of their own, and those that something holds back for a time. Bounded by
+  // limits::kSpaceOptionsMax and by the spaces of which a job has started within their rate's time.
+  std::map<std::string, SpaceTerms, std::less<>> terms;
+  int64_t space_rows = 0;     // of them, as this core counts
+  uint32_t space_weight = 1;  // of the queue's options, as spaces here have it
+  int64_t space_rate_micro = -1;
+  uint32_t freed = 0;  // leases that ended in this turn, and those of them without a space
   uint32_t freed_unnamed = 0;
   MonoTime rate_watched = MonoTime::Max();  // its place in Core::Impl::rate_waits_; Max: none
   int64_t ageing_ms = -1;                   // as its zones know it here; -1: none

@@ -140,6 +140,7 @@ Error Engine::Impl::Recover(const StoredRows& rows) {
   VESTQ_RETURN_IF_ERROR(RestoreCounters(&shared, rows, &start));
   VESTQ_RETURN_IF_ERROR(RestoreLeases(&shared));
   VESTQ_RETURN_IF_ERROR(RestoreSchedules(&shared));
+  VESTQ_RETURN_IF_ERROR(RestoreSpaces(&shared, &start));
   if (shared.options.observe_write) shared.writes->set_observer(shared.options.observe_write);
   shared.writes->set_on_written([this] {
     if (syncer) syncer->Notify();

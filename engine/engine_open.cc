@@ -112,10 +112,13 @@ Error RestoreCounters(EngineShared* shared, const StoredRows& rows, Batch* batch
         }
         keycodec::CounterValue& sum = first[where->queue];
         sum.incarnation = life.newest;
-        constexpr auto kUntil = keycodec::Counter::kRateUntil;  // no count: the greatest holds
-        const int64_t until = std::max(sum[kUntil], (*counters)[kUntil]);
-        for (size_t i = 0; i < keycodec::kCounters; ++i) sum.values[i] += counters->values[i];
-        sum[kUntil] = until;
+        for (size_t i = 0; i < keycodec::kCounters; ++i) {
+          const auto counter = static_cast<keycodec::Counter>(i);
+          const bool latest = counter == keycodec::Counter::kRateUntil ||
+                              counter == keycodec::Counter::kUnnamedRateUntil;  // no counts
+          int64_t& total = sum.values[i];
+          total = latest ? std::max(total, counters->values[i]) : total + counters->values[i];
+        }
         if (where->slot != 0) {
           batch->Delete(Family::kRows, key);
           changed.insert(where->queue);
@@ -173,6 +176,41 @@ Error RestoreLeases(EngineShared* shared) {
                                   }));
   }
   return Error::Ok();
+}
+
+Error RestoreSpaces(EngineShared* shared, Batch* batch) {
+  // The queue of a row and the core that is to know it; null: the queue was dropped.
+  const auto owner = [shared](const keycodec::SpaceRowKey& key, QueueRecord** record) {
+    *record = shared->queues->FindById(key.queue);
+    const LaneId lane = *record == nullptr
+                            ? LaneId(0)
+                            : keycodec::LaneOfSpace((*record)->name, key.space, shared->lanes);
+    return CoreAccess::Of(shared->core_list[shared->OwnerOf(lane).value()].get());
+  };
+  Error error = ForEach(
+      *shared->store, Family::kRows, "o", [&](std::string_view key, std::string_view bytes) {
+        const Result<keycodec::SpaceRowKey> where = keycodec::DecodeSpaceOptionsKey(key);
+        if (!where.ok()) return where.error();
+        const Result<keycodec::SpaceValue> options = keycodec::DecodeSpaceValue(bytes);
+        if (!options.ok()) return options.error();
+        QueueRecord* record = nullptr;
+        Core::Impl* const core = owner(*where, &record);
+        if (record != nullptr) core->RestoreSpace(record, where->space, *options);
+        return Error::Ok();
+      });
+  if (!error.ok()) return error;
+  return ForEach(
+      *shared->store, Family::kRows, "g", [&](std::string_view key, std::string_view bytes) {
+        const Result<keycodec::SpaceRowKey> where = keycodec::DecodeSpaceRateKey(key);
+        if (!where.ok()) return where.error();
+        const Result<keycodec::SpaceRateValue> rate = keycodec::DecodeSpaceRateValue(bytes);
+        if (!rate.ok()) return rate.error();
+        QueueRecord* record = nullptr;
+        Core::Impl* const core = owner(*where, &record);
+        if (record != nullptr && !core->RestoreSpaceRate(record, where->space, rate->until_ms))
+          batch->Delete(Family::kRows, key);
+        return Error::Ok();
+      });
 }
 
 Error RestoreSchedules(EngineShared* shared) {

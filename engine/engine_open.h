@@ -35,5 +35,8 @@ Error RestoreCounters(EngineShared* shared, const StoredRows& rows, Batch* batch
 Error RestoreLeases(EngineShared* shared);
 // The names of all schedules, with their lanes. Errors: as above.
 Error RestoreSchedules(EngineShared* shared);
+// Options and rates of single spaces, into their owners. A rate that is free again goes: *batch. REQUIRES:
+// the queues are restored. Errors: as above.
+Error RestoreSpaces(EngineShared* shared, Batch* batch);
 
 }  // namespace vestq

@@ -23,7 +23,16 @@ class EraseTask : public ReadTask {
   Error Run(const Store& store) override;
 
   // Which range: READY or SCHEDULED keys of a lane, or rows of a queue.
-  enum class What : uint8_t { kReady, kScheduled, kWaiting, kDead, kDone, kUnique };
+  enum class What : uint8_t {
+    kReady,
+    kScheduled,
+    kWaiting,
+    kDead,
+    kDone,
+    kUnique,
+    kSpaceOptions,
+    kSpaceRates,
+  };
   What what = What::kReady;
   LaneId lane;  // kReady, kScheduled
   // All that is in [from, upper) is void, but of SCHEDULED keys, of all queues together.

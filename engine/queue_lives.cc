@@ -83,6 +83,7 @@ std::optional<QueueRegistry::Dropped> QueueRegistry::Drop(QueueRecord* record) {
   by_id_.erase(old.value());
   by_id_[life.number.value()] = record;
   Publish(record, keycodec::QueueValue());
+  record->unnamed.Store(keycodec::SpaceValue());
   Renew(record, life);  // LIFE-2
   return Dropped{ticket, old};
 }

@@ -28,6 +28,9 @@ QueueOptions OptionsOf(const keycodec::QueueValue& value) {
   out.rate_micro = value.limits.rate_micro;
   out.burst = value.limits.burst;
   out.ageing = span(value.ageing_ms);
+  out.space_rate_micro = value.limits.space_rate_micro;
+  out.space_burst = value.limits.space_burst;
+  out.space_weight = value.limits.space_weight;
   if (value.paused_until_ms) {
     out.paused_until = *value.paused_until_ms >= limits::kKeyTimeMsMax
                            ? MonoTime::Max()
@@ -37,6 +40,32 @@ QueueOptions OptionsOf(const keycodec::QueueValue& value) {
 }
 
 }  // namespace
+
+keycodec::SpaceValue SpaceWords::Load() const {
+  keycodec::SpaceValue out;
+  const auto load = [](const std::atomic<int64_t>& word, auto* field) {
+    using Number = typename std::remove_pointer_t<decltype(field)>::value_type;
+    if (const int64_t value = word.load(std::memory_order_acquire); value >= 0)
+      *field = static_cast<Number>(value);
+  };
+  load(concurrency, &out.concurrency);
+  load(rate_micro, &out.rate_micro);
+  load(burst, &out.burst);
+  load(weight, &out.weight);
+  load(paused_until_ms, &out.paused_until_ms);
+  return out;
+}
+
+void SpaceWords::Store(const keycodec::SpaceValue& value) {
+  const auto store = [](const auto& field, std::atomic<int64_t>* word) {
+    word->store(field ? static_cast<int64_t>(*field) : -1, std::memory_order_release);
+  };
+  store(value.concurrency, &concurrency);
+  store(value.rate_micro, &rate_micro);
+  store(value.burst, &burst);
+  store(value.weight, &weight);
+  store(value.paused_until_ms, &paused_until_ms);
+}
 
 QueueSlot::QueueSlot()
     : head(kNoHead),
@@ -60,11 +89,11 @@ int64_t QueueRecord::Total(keycodec::Counter counter, uint16_t cores) const {
   return sum;
 }
 
-MonoTime QueueRecord::RateUntil(uint16_t cores) const {
+MonoTime QueueRecord::RateUntil(keycodec::Counter counter, uint16_t cores) const {
   int64_t latest = 0;
   for (uint16_t i = 0; i < cores; ++i) {
-    constexpr auto kAt = static_cast<size_t>(keycodec::Counter::kRateUntil);
-    latest = std::max(latest, slots[i].counters[kAt].load(std::memory_order_relaxed));
+    const auto at = static_cast<size_t>(counter);
+    latest = std::max(latest, slots[i].counters[at].load(std::memory_order_relaxed));
   }
   return MonoTime(latest);
 }
@@ -192,6 +221,10 @@ keycodec::QueueValue QueueRegistry::ValueOf(const QueueRecord& record) const {
     value.limits.rate_micro = static_cast<uint64_t>(*rate);
   value.limits.burst = number32(s.burst);
   value.ageing_ms = number(s.ageing_ms);
+  if (const auto rate = number(s.space_rate_micro))
+    value.limits.space_rate_micro = static_cast<uint64_t>(*rate);
+  value.limits.space_burst = number32(s.space_burst);
+  value.limits.space_weight = number32(s.space_weight);
   if (const std::string* backoff = s.backoff.load(std::memory_order_relaxed))
     value.backoff = *backoff;
   return value;
@@ -217,7 +250,12 @@ void QueueRegistry::Publish(QueueRecord* record, const keycodec::QueueValue& val
   store(s.rate_micro, or_none(value.limits.rate_micro));
   store(s.burst, or_none(value.limits.burst));
   store(s.ageing_ms, value.ageing_ms.value_or(-1));
-  if (value.limits != keycodec::QueueLimits()) s.limited.store(true, std::memory_order_release);
+  store(s.space_rate_micro, or_none(value.limits.space_rate_micro));
+  store(s.space_burst, or_none(value.limits.space_burst));
+  store(s.space_weight, or_none(value.limits.space_weight));
+  keycodec::QueueLimits limiting = value.limits;
+  limiting.space_weight.reset();
+  if (limiting != keycodec::QueueLimits()) s.limited.store(true, std::memory_order_release);
   const std::string* const backoff =
       value.backoff ? &*backoffs_.insert(*value.backoff).first : nullptr;
   s.backoff.store(backoff, std::memory_order_release);
@@ -240,7 +278,8 @@ Ticket QueueRegistry::Set(QueueRecord* record, const std::function<void(QueueOpt
   value.dead_keep_ms = ms(options.dead_keep);
   value.dead_max = options.dead_max;
   value.limits = {options.concurrency, options.space_concurrency, options.rate_micro,
-                  options.burst};
+                  options.burst,       options.space_rate_micro,  options.space_burst,
+                  options.space_weight};
   value.ageing_ms = ms(options.ageing);
   value.paused_until_ms = ms(options.paused_until);
   if (value.paused_until_ms)
@@ -275,10 +314,11 @@ bool QueueRegistry::HasOptions(const QueueRecord& record, MonoTime now) {
   const QueueSettings& s = record.settings;
   bool any = record.order() != keycodec::Order::kPriority ||
              s.backoff.load(std::memory_order_relaxed) != nullptr ||
-             s.paused_until_ms.load(std::memory_order_relaxed) > now.ms();
-  for (const auto* number :
-       {&s.lease_ms, &s.attempts, &s.keep_ms, &s.dead_keep_ms, &s.dead_max, &s.concurrency,
-        &s.space_concurrency, &s.rate_micro, &s.burst, &s.ageing_ms})
+             s.paused_until_ms.load(std::memory_order_relaxed) > now.ms() ||
+             record.space_rows.load(std::memory_order_relaxed) > 0;
+  for (const auto* number : {&s.lease_ms, &s.attempts, &s.keep_ms, &s.dead_keep_ms, &s.dead_max,
+                             &s.concurrency, &s.space_concurrency, &s.rate_micro, &s.burst,
+                             &s.space_rate_micro, &s.space_burst, &s.space_weight, &s.ageing_ms})
     any |= number->load(std::memory_order_relaxed) >= 0;
   return any;
 }

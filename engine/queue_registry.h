@@ -82,15 +82,32 @@ struct QueueSettings {
   std::atomic<int64_t> rate_micro{-1};
   std::atomic<int64_t> burst{-1};
   std::atomic<int64_t> ageing_ms{-1};
-  // One of the four is set, or was in this run: there is something to look at for each lease.
+  std::atomic<int64_t> space_rate_micro{-1};
+  std::atomic<int64_t> space_burst{-1};
+  std::atomic<int64_t> space_weight{-1};
+  // One of those that limit is set, here or of a space, or was in this run: there is something to look at
+  // for each lease.
   std::atomic<bool> limited{false};
+  std::atomic<bool> counts_spaces{false};  // the same: some space has a concurrency of its own
   std::atomic<const std::string*> backoff{nullptr};  // encoded; lives as long as the registry
+};
+
+// Options of the empty space, which is spread over all cores, for each to read on its way; those of a space
+// with a name are its owner's (engine/core_state.h). -1: not set. Written while changes are held.
+struct SpaceWords {
+  std::atomic<int64_t> concurrency{-1};
+  std::atomic<int64_t> rate_micro{-1};
+  std::atomic<int64_t> burst{-1};
+  std::atomic<int64_t> weight{-1};
+  std::atomic<int64_t> paused_until_ms{-1};
+  keycodec::SpaceValue Load() const;
+  void Store(const keycodec::SpaceValue& value);
 };
 
 // The rate limit that options say; none: not limited.
 inline RateLimit RateOf(const std::optional<uint64_t>& rate_micro,
                         const std::optional<uint32_t>& burst) {
-  return rate_micro ? RateLimit(*rate_micro, burst.value_or(1)) : RateLimit();
+  return rate_micro.value_or(0) > 0 ? RateLimit(*rate_micro, burst.value_or(1)) : RateLimit();
 }
 
 struct QueueRecord {
@@ -115,12 +132,16 @@ struct QueueRecord {
   std::atomic<uint16_t> counting{0};       // cores that do
   std::atomic<uint32_t> space_waiters{0};  // LEASEs for one space that wait, over all cores
   SharedRateState rate;
+  SpaceWords unnamed;  // options of the empty space
+  SharedRateState unnamed_rate;
+  // Rows of spaces that stand in the store, over all cores: while there are any the queue does not vanish.
+  std::atomic<int64_t> space_rows{0};
 
   keycodec::Order order() const { return ready_order.load(std::memory_order_relaxed); }
   // Summed over the slots; exact at a quiet moment.
   int64_t Total(keycodec::Counter counter, uint16_t cores) const;
-  // The greatest Counter::kRateUntil.
-  MonoTime RateUntil(uint16_t cores) const;
+  // The greatest of that counter: kRateUntil, kUnnamedRateUntil.
+  MonoTime RateUntil(keycodec::Counter counter, uint16_t cores) const;
   QueueCounts Counts(uint16_t cores) const;
 };
 

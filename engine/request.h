@@ -56,6 +56,8 @@ enum class RequestKind : uint8_t {
   kEvents,
   kQueueInfo,
   kSpaceProbe,  // the engine's own: engine/space_probe.h
+  kSpaceSet,    // this and the next: engine/space_request.h
+  kSpaces,
 };
 
 // What a worker holds: proves the claim `fence` of job `id`. Void once the lease is over (LEASE-2).
@@ -305,6 +307,10 @@ struct QueueOptions {
   std::optional<uint64_t> rate_micro;  // starts in a million seconds (lanes/rate_limit.h)
   std::optional<uint32_t> burst;
   std::optional<Duration> ageing;  // one that has waited so long is served whatever its priority
+  // Of each space that does not have its own (engine/space_request.h).
+  std::optional<uint64_t> space_rate_micro;
+  std::optional<uint32_t> space_burst;
+  std::optional<uint32_t> space_weight;  // 1 .. limits::kSpaceWeightMax
   // Nothing of a paused queue is leased until then; MonoTime::Max(): until it is resumed.
   std::optional<MonoTime> paused_until;
 };

@@ -64,8 +64,9 @@ struct EngineShared {
   std::vector<std::unique_ptr<MessageRing>> rings;
   std::vector<std::unique_ptr<Core>> core_list;
   std::unique_ptr<EventHub> events;
-  WriterThread* writer = nullptr;   // from four cores on; below, cores write themselves
-  std::atomic<uint64_t> leased{0};  // over all cores, against max_leased
+  WriterThread* writer = nullptr;          // from four cores on; below, cores write themselves
+  std::atomic<uint64_t> leased{0};         // over all cores, against max_leased
+  std::atomic<uint64_t> space_options{0};  // spaces with options of their own
   LatencyHistogram lease_latency;
   std::atomic<uint64_t> leases_served{0};
 

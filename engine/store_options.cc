@@ -198,7 +198,8 @@ rocksdb::DBOptions MakeDbOptions(const StoreOptions& options) {
 
 std::vector<rocksdb::ColumnFamilyDescriptor> MakeFamilies(const StoreOptions& options) {
   const MemorySplit split = SplitMemory(options.memory);
-  const std::shared_ptr<rocksdb::Cache> cache = rocksdb::NewLRUCache(split.block_cache, kCacheShardBits);
+  const std::shared_ptr<rocksdb::Cache> cache =
+      rocksdb::NewLRUCache(split.block_cache, kCacheShardBits);
 
   rocksdb::ColumnFamilyOptions rows;
   rows.write_buffer_size = split.rows_buffer;

@@ -133,6 +133,8 @@ void AppendJobKey(LaneId lane, JobId id, std::string* out);
 //   p lane parent child             the same edge, where the parent (of that lane) finds it
 //   m lane epoch number             word for another lane, not taken in yet
 //   h name              a schedule
+//   o queue space       options of a space (keycodec/space_records.h)
+//   g queue space       where a space's rate limit stands (there too)
 
 // What a timer is about. Persisted; never renumber.
 enum class TimerKind : uint8_t { kUniqueWindow = 1, kKept = 2, kExpire = 3, kSchedule = 4 };
@@ -223,9 +225,16 @@ struct HandoverRowKey {
 // Scan prefixes of the rows family; upper bound: PrefixSuccessor.
 //
 // The rows of a queue, in all its lives, or in one.
-enum class QueueRows : char { kDead = 'd', kDone = 'r', kUnique = 'u', kWaiting = 'w' };
+enum class QueueRows : char {
+  kDead = 'd',
+  kDone = 'r',
+  kUnique = 'u',
+  kWaiting = 'w',
+  kSpaceOptions = 'o',
+  kSpaceRates = 'g',
+};
 void AppendQueueRowsPrefix(QueueRows rows, QueueId queue, std::string* out);
-// REQUIRES: not kUnique, whose keys outlive an incarnation.
+// REQUIRES: not kUnique or those of spaces, whose keys outlive an incarnation.
 void AppendQueueRowsPrefix(QueueRows rows, QueueId queue, Incarnation incarnation,
                            std::string* out);
 // A space's unique keys.

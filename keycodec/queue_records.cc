@@ -24,6 +24,9 @@ enum QueueTag : uint64_t {
   kQueueTagSpaceConcurrency = 22,
   kQueueTagRate = 24,
   kQueueTagBurst = 26,
+  kQueueTagSpaceRate = 28,
+  kQueueTagSpaceBurst = 30,
+  kQueueTagSpaceWeight = 32,
   kQueueTagAgeing = 40,
 };
 
@@ -48,6 +51,9 @@ void AppendLimits(const QueueLimits& values, std::string* out) {
   append(kQueueTagSpaceConcurrency, values.space_concurrency);
   append(kQueueTagRate, values.rate_micro);
   append(kQueueTagBurst, values.burst);
+  append(kQueueTagSpaceRate, values.space_rate_micro);
+  append(kQueueTagSpaceBurst, values.space_burst);
+  append(kQueueTagSpaceWeight, values.space_weight);
 }
 
 uint64_t ReadFromOne(Reader* field, const char* name, uint64_t most) {
@@ -68,6 +74,17 @@ bool ReadLimit(uint64_t tag, Reader* field, QueueLimits* out) {
       return true;
     case kQueueTagBurst:
       out->burst = static_cast<uint32_t>(ReadFromOne(field, "burst", limits::kBurstMax));
+      return true;
+    case kQueueTagSpaceRate:
+      out->space_rate_micro = ReadFromOne(field, "space-rate", limits::kRateMicroMax);
+      return true;
+    case kQueueTagSpaceBurst:
+      out->space_burst =
+          static_cast<uint32_t>(ReadFromOne(field, "space-burst", limits::kBurstMax));
+      return true;
+    case kQueueTagSpaceWeight:
+      out->space_weight =
+          static_cast<uint32_t>(ReadFromOne(field, "space-weight", limits::kSpaceWeightMax));
       return true;
     default: return false;
   }

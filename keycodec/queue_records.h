@@ -39,8 +39,10 @@ enum class Counter : uint8_t {
   // No count: the engine time at which the queue's rate limit is free again (lanes/rate_limit.h), as
   // this core last saw it; the greatest over the slots holds.
   kRateUntil,
+  // The same of the empty space's limit, which all cores share as they do the queue's.
+  kUnnamedRateUntil,
 };
-inline constexpr size_t kCounters = 20;
+inline constexpr size_t kCounters = 21;
 struct CounterValue {
   Incarnation incarnation;
   std::array<int64_t, kCounters> values{};
@@ -66,6 +68,10 @@ struct QueueLimits {
   std::optional<uint32_t> space_concurrency = std::nullopt;  // of each space, the empty one too
   std::optional<uint64_t> rate_micro = std::nullopt;         // starts in 10^6 seconds, 1 and up
   std::optional<uint32_t> burst = std::nullopt;              // 1 and up
+  // Of each space, unless it has its own (keycodec/space_records.h).
+  std::optional<uint64_t> space_rate_micro = std::nullopt;
+  std::optional<uint32_t> space_burst = std::nullopt;
+  std::optional<uint32_t> space_weight = std::nullopt;  // 1 .. limits::kSpaceWeightMax
   bool operator==(const QueueLimits&) const = default;
 };
 

@@ -7,7 +7,7 @@
 // kUnsupported for a newer version.
 //
 // This file holds the values of the vesting family, the clock and the settings, and brings in the
-// others: keycodec/job_records.h, link_records.h, queue_records.h, schedule_records.h.
+// others: keycodec/job_records.h, link_records.h, queue_records.h, schedule_records.h, space_records.h.
 #pragma once
 
 #include <cstdint>
@@ -21,6 +21,7 @@
 #include "keycodec/link_records.h"
 #include "keycodec/queue_records.h"
 #include "keycodec/schedule_records.h"
+#include "keycodec/space_records.h"
 
 namespace vestq::keycodec {
 

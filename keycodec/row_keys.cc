@@ -322,7 +322,9 @@ void AppendQueueRowsPrefix(QueueRows rows, QueueId queue, std::string* out) {
 
 void AppendQueueRowsPrefix(QueueRows rows, QueueId queue, Incarnation incarnation,
                            std::string* out) {
-  CHECK(rows != QueueRows::kUnique, "a unique key is of no incarnation");
+  CHECK(rows != QueueRows::kUnique && rows != QueueRows::kSpaceOptions &&
+            rows != QueueRows::kSpaceRates,
+        "a unique key and a row of a space are of no incarnation");
   Writer<kOfQueueBytes> writer;
   PutOfQueue(static_cast<char>(rows), queue, incarnation, &writer);
   writer.AppendTo(out);

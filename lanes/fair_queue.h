@@ -44,6 +44,7 @@ class FairQueue {
   void Remove(Handle handle);
   // Holds from the space's next job on. REQUIRES: weight >= 1.
   void SetWeight(Handle handle, uint32_t weight);
+  uint32_t weight(Handle handle) const { return flow(handle).weight; }
 
   // The space has ready work, or has none any more. Nothing happens when it is so already.
   void Activate(Handle handle);

@@ -71,6 +71,13 @@ constexpr std::array kCommands = {
     CommandSpec{"QUEUE", -2, kCommandWrite, "queues",
                 "Describes a queue (INFO), sets its options (SET), pauses, resumes and drops it.",
                 handlers::Queue},
+    CommandSpec{"SPACES", -2, kCommandJob, "queues",
+                "Lists the spaces of a queue that have jobs to run or options, in pages.",
+                handlers::Spaces},
+    CommandSpec{
+        "SPACE", -2, kCommandWrite, "queues",
+        "Describes a space of a queue (INFO), sets its options (SET), pauses and resumes it.",
+        handlers::Space},
     CommandSpec{"SCHEDULE", -2, kCommandWrite, "schedules",
                 "Enqueues a job at certain times (SET LIST GET DEL PAUSE RESUME RUN NEXT).",
                 handlers::Schedule},

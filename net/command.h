@@ -84,6 +84,9 @@ void Watch(Session& session, Args args);
 // command_queues.cc
 void Queues(Session& session, Args args);
 void Queue(Session& session, Args args);
+// command_spaces.cc
+void Spaces(Session& session, Args args);
+void Space(Session& session, Args args);
 // command_purge.cc
 void Purge(Session& session, Args args);
 void DropQueue(Session& session, Args args);

@@ -59,6 +59,16 @@ constexpr SubHelp kSchedule[] = {
      "Makes or changes it."},
 };
 
+constexpr SubHelp kSpace[] = {
+    {"INFO <queue> <space>", "Ready and leased jobs, and what holds for it."},
+    {"PAUSE <queue> <space> [FOR <duration>]", "Gives no more of its jobs out."},
+    {"RESUME <queue> <space>", "Gives its jobs out again."},
+    {"SET <queue> <space> <option> <value> [<option> <value> ...]",
+     "Sets options (concurrency, rate, burst, weight, pause); the value default unsets one: what "
+     "the "
+     "queue says of its spaces holds."},
+};
+
 void Write(Session& session, std::string_view command, std::span<const SubHelp> subs) {
   RespWriter w = session.writer();
   w.Array(3 + 2 * subs.size());
@@ -77,8 +87,11 @@ bool Help(Session& session, Args args) {
   static constexpr struct {
     std::string_view command;
     std::span<const SubHelp> subs;
-  } kHelps[] = {
-      {"CLIENT", kClient}, {"COMMAND", kCommand}, {"QUEUE", kQueue}, {"SCHEDULE", kSchedule}};
+  } kHelps[] = {{"CLIENT", kClient},
+                {"COMMAND", kCommand},
+                {"QUEUE", kQueue},
+                {"SCHEDULE", kSchedule},
+                {"SPACE", kSpace}};
   if (!words::EqualsIgnoreCase("HELP", args[1])) return false;
   for (const auto& help : kHelps) {
     if (!words::EqualsIgnoreCase(help.command, args[0])) continue;

@@ -58,12 +58,18 @@ void WriteOptions(const QueueOptions& o, MonoTime now, RespWriter w) {
   w.Int(o.burst.value_or(1));
   w.Bulk("ageing");
   w.Bulk(o.ageing ? words::FormatDuration(*o.ageing) : "none");
+  w.Bulk("space-rate");
+  w.Bulk(o.space_rate_micro ? RateToText(*o.space_rate_micro) : "none");
+  w.Bulk("space-burst");
+  w.Int(o.space_burst.value_or(1));
+  w.Bulk("space-weight");
+  w.Int(o.space_weight.value_or(1));
   // Milliseconds that the pause still lasts; -1: until it is resumed; 0: it is not paused.
   w.Bulk("paused");
   const bool paused = o.paused_until && *o.paused_until > now;
   w.Int(!paused ? 0 : *o.paused_until == MonoTime::Max() ? -1 : (*o.paused_until - now).ms());
 }
-constexpr size_t kOptionFields = 13;
+constexpr size_t kOptionFields = 16;
 
 constexpr std::string_view kAgeNames[] = {"oldest-ready-urgent", "oldest-ready-normal",
                                           "oldest-ready-low"};
@@ -140,7 +146,10 @@ enum : size_t {
   kSpaceConcurrency,
   kRate,
   kBurst,
-  kAgeing
+  kAgeing,
+  kSpaceRate,
+  kSpaceBurst,
+  kSpaceWeight
 };
 constexpr OptionSpec kSpecs[] = {{"lease"},
                                  {"attempts"},
@@ -154,11 +163,11 @@ constexpr OptionSpec kSpecs[] = {{"lease"},
                                  {"rate"},
                                  {"burst"},
                                  {"ageing"},
+                                 {"space-rate"},
+                                 {"space-burst"},
+                                 {"space-weight"},
                                  // Of the contract; later.
                                  {"claims", true, false},
-                                 {"space-rate", true, false},
-                                 {"space-burst", true, false},
-                                 {"space-weight", true, false},
                                  {"max-jobs", true, false},
                                  {"max-bytes", true, false},
                                  {"adaptive", true, false}};
@@ -239,6 +248,22 @@ Error SetOption(size_t option, std::string_view value, QueueSetRequest* r) {
       VESTQ_WORD(set.ageing,
                  words::ParseDuration("ageing", value, limits::kAgeingMin, limits::kAgeingMax),
                  Duration);
+      break;
+    case kSpaceRate:
+      if (unset || words::EqualsIgnoreCase(value, "none"))
+        return r->unset.space_rate_micro = 0, Error::Ok();
+      VESTQ_WORD(set.space_rate_micro, ParseRate(value, "space-rate"), uint64_t);
+      break;
+    case kSpaceBurst:
+      if (unset) return r->unset.space_burst = 0, Error::Ok();
+      VESTQ_WORD(set.space_burst, words::ParseNumber("space-burst", value, 1, limits::kBurstMax),
+                 static_cast<uint32_t>);
+      break;
+    case kSpaceWeight:
+      if (unset) return r->unset.space_weight = 0, Error::Ok();
+      VESTQ_WORD(set.space_weight,
+                 words::ParseNumber("space-weight", value, 1, limits::kSpaceWeightMax),
+                 static_cast<uint32_t>);
       break;
     default: break;
   }

@@ -238,7 +238,9 @@ void WriteAnswer(const Request& request, RespWriter* w) {
       return w->Int(static_cast<const CheckpointRequest&>(request).left.ms());
     case RequestKind::kSchedule:
       return WriteScheduleReply(static_cast<const ScheduleRequest&>(request), w);
+    case RequestKind::kSpaceSet:
     case RequestKind::kQueueSet: return w->Simple("OK");
+    case RequestKind::kSpaces: return WriteSpaces(static_cast<const SpacesRequest&>(request), w);
     case RequestKind::kQueueInfo:
       return WriteQueueInfo(static_cast<const QueueInfoRequest&>(request), w);
     case RequestKind::kRenew: return w->Int(static_cast<const RenewRequest&>(request).left.ms());
@@ -301,6 +303,8 @@ size_t ReplyBytes(const Slot& slot) {
     const auto* job = static_cast<const JobRequest*>(slot.request);
     return kJobBytes + VariableBytes(*job);
   }
+  if (slot.request->kind == RequestKind::kSpaces)
+    return SpacesBytes(static_cast<const SpacesRequest&>(*slot.request));
   if (slot.request->kind == RequestKind::kSchedule)
     return ScheduleReplyBytes(static_cast<const ScheduleRequest&>(*slot.request));
   return DataBytes(*slot.request);

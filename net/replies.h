@@ -24,6 +24,10 @@ std::string_view CommandOf(const Request& member);
 // A job's map, as JOB answers it; `with_id` of a listing. Null when there is no such job.
 void WriteJob(const JobRequest& job, bool with_id, RespWriter* writer);
 void WriteQueueInfo(const QueueInfoRequest& request, RespWriter* writer);  // command_queues.cc
+// Of SPACES and SPACE INFO (replies_spaces.cc).
+inline constexpr size_t kSpaceReplyBytes = 384;  // of one space, with a name of common length
+void WriteSpaces(const SpacesRequest& request, RespWriter* writer);
+size_t SpacesBytes(const SpacesRequest& request);
 // The same for the requests of engine/handling_request.h (replies_handling.cc). HandlingBytes: 0 for
 // others.
 void WriteData(const Request& request, RespWriter* writer);  // engine/kv_request.h

@@ -172,6 +172,8 @@ void RequestPool::Put(Request* request) {
     case RequestKind::kEnqueueMany:
     case RequestKind::kWaitFor:
     case RequestKind::kQueueInfo:
+    case RequestKind::kSpaceSet:
+    case RequestKind::kSpaces:
     case RequestKind::kWorkers:
     case RequestKind::kPeek:
     case RequestKind::kPurge:

@@ -15,6 +15,7 @@
 #include "engine/handling_request.h"
 #include "engine/kv_request.h"
 #include "engine/request.h"
+#include "engine/space_request.h"
 #include "engine/watch_request.h"
 
 namespace vestq {

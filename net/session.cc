@@ -271,7 +271,10 @@ size_t Session::Charge(const Request& request) const {
     case RequestKind::kQueueInfo:
     case RequestKind::kEvents:
     case RequestKind::kSpaceProbe:
+    case RequestKind::kSpaceSet:
     case RequestKind::kQueueSet: return 0;
+    case RequestKind::kSpaces:
+      return static_cast<const SpacesRequest&>(request).count * kSpaceReplyBytes;
     case RequestKind::kCompleteMany:
       return static_cast<const CompleteManyRequest&>(request).receipts.size() * sizeof(Receipt);
     case RequestKind::kDataSet: {

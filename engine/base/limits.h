@@ -95,11 +95,17 @@ inline constexpr Duration kAgeingMax = Days(365);
 inline constexpr size_t kAgedJobs = 256;         // kept in memory a zone and lane, oldest first
 inline constexpr size_t kAgedKeysASlice = 4096;  // looked at for them by one read
 
+// Spaces with options of their own, over all queues: about 200 bytes each, so a fifth of the budget.
+inline constexpr size_t kSpaceOptionsMax = 1'000'000;
+inline constexpr uint64_t kMemoryPerSpaceOptions = 1024;
+
 // --- Looking ---
-inline constexpr uint32_t kPeekCountMax = 1000;  // jobs of a page, as of one LEASE
-inline constexpr size_t kPurgeIds = 1000;        // of one PURGE ... ID
-inline constexpr size_t kWorkerRows = 1000;      // of WORKERS: a reply of at most about half a MiB
-inline constexpr size_t kEventReaders = 64;      // EVENTS: each holds up to 1 MiB
+inline constexpr uint32_t kSpacesCountDefault = 100;
+inline constexpr uint32_t kSpacesCountMax = 1000;  // of a page, as of PEEK
+inline constexpr uint32_t kPeekCountMax = 1000;    // jobs of a page, as of one LEASE
+inline constexpr size_t kPurgeIds = 1000;          // of one PURGE ... ID
+inline constexpr size_t kWorkerRows = 1000;  // of WORKERS: a reply of at most about half a MiB
+inline constexpr size_t kEventReaders = 64;  // EVENTS: each holds up to 1 MiB
 
 // --- Engine ---
 inline constexpr uint16_t kLanesDefault = 16;

@@ -14,6 +14,7 @@
 #include <vector>
 
 #include "engine/handling_request.h"
+#include "engine/space_request.h"
 #include "tests/sim/world.h"
 
 namespace vestq {
@@ -51,6 +52,23 @@ class Flood : public ::testing::TestWithParam<uint16_t> {
       world_.Run(&request, AnyCore());
       ASSERT_TRUE(request.error.ok()) << request.error.ToString();
     }
+  }
+  void Weight(const std::string& space, uint32_t weight) {
+    SpaceSetRequest request;
+    request.queue = "q";
+    request.space = space;
+    request.set.weight = weight;
+    world_.Run(&request, AnyCore());
+    ASSERT_TRUE(request.error.ok()) << request.error.ToString();
+  }
+  // Starts of two tenants with enough to do, over so many ticks.
+  std::map<std::string, size_t> Starts(int over,
+                                       const std::function<int(const std::string&)>& ticks) {
+    std::map<std::string, size_t> out;
+    for (int i = 0; i < over; ++i) {
+      for (const std::string& space : Tick(ticks)) ++out[space];
+    }
+    return out;
   }
   static std::string Tenant(int i) { return "t" + std::to_string(i); }
   void EnqueueTenants(int tenants, size_t jobs) {
@@ -166,6 +184,78 @@ TEST_P(Flood, StartsAreSharedWhateverAJobTakes) {
   }
   EXPECT_NEAR(static_cast<double>(flood), static_cast<double>(quick), 4.0 * GetParam());
   EXPECT_GT(flood, 100u);
+}
+
+// B21.4 with weight 3: three starts for one, whatever a job takes, so far more than three times as many of its
+// jobs run when they take long.
+TEST_P(Flood, AWeightOfThreeGivesThreeStartsForOneWhateverAJobTakes) {
+  Weight("flood", 3);
+  Enqueue("flood", 3'000);
+  Enqueue("quick", 3'000);
+  const auto same = Starts(150, [](const std::string&) { return 1; });
+  const double slack = 6.0 * GetParam();  // FAIR-3
+  EXPECT_NEAR(static_cast<double>(same.at("flood")), 3.0 * static_cast<double>(same.at("quick")),
+              3 * slack);
+  const auto long_ones =
+      Starts(2'000, [](const std::string& of) { return of == "flood" ? 100 : 1; });
+  EXPECT_NEAR(static_cast<double>(long_ones.at("flood")),
+              3.0 * static_cast<double>(long_ones.at("quick")), 3 * slack);
+  EXPECT_GT(long_ones.at("flood"), 100u);
+  const size_t running = static_cast<size_t>(std::count_if(
+      running_.begin(), running_.end(), [](const auto& r) { return r.job.space == "flood"; }));
+  EXPECT_GE(running, kWorkers - 1);  // what is shared is starts, not workers
+}
+
+// A weight that comes, changes and goes while both have jobs; the queue's for each space as well.
+TEST_P(Flood, WeightsMayChangeAtAnyTime) {
+  const auto one = [](const std::string&) { return 1; };
+  Enqueue("flood", 9'000);
+  Enqueue("quick", 9'000);
+  const auto expect = [&](double ratio) {
+    auto starts = Starts(150, one);
+    EXPECT_NEAR(static_cast<double>(starts["flood"]), ratio * static_cast<double>(starts["quick"]),
+                ratio * 6 * GetParam() + 6)
+        << ratio;
+  };
+  expect(1);
+  Weight("flood", 5);
+  expect(5);
+  QueueSetRequest set;
+  set.queue = "q";
+  set.set.space_weight = 10;  // of quick, then: flood keeps its own
+  world_.Run(&set, AnyCore());
+  world_.Settle();
+  expect(0.5);
+  world_.Kill();
+  world_.Open();
+  world_.Settle();
+  running_.clear();
+  expect(0.5);
+  SpaceSetRequest unset;
+  unset.queue = "q";
+  unset.space = "flood";
+  unset.unset.weight = 0;
+  world_.Run(&unset, AnyCore());
+  expect(1);
+}
+
+// B21.3, over queues: fairness is within a queue, and a worker names its queues in order, so what a tenant puts
+// into other queues takes nothing from those who share this one.
+TEST_P(Flood, SplittingOverQueuesWinsNothing) {
+  for (int i = 0; i < 500; ++i) world_.Enqueue("flood-" + std::to_string(i), "p", "flood");
+  Enqueue("flood", 2'000);
+  EnqueueTenants(20, 10);
+  ExpectFairToTwenty(RunUntil(200));
+}
+
+// B21.5: the backlog was there before the weights were.
+TEST_P(Flood, ABacklogFromBeforeTheOptionsIsSharedByThem) {
+  Enqueue("flood", 5'000);
+  EnqueueTenants(20, 30);
+  for (int i = 0; i < 20; ++i) Weight(Tenant(i), 4);
+  const Outcome out = RunUntil(600);
+  // A round is 81 starts, of which the flood has one.
+  EXPECT_LE(out.flood, 600 / 80 + kWorkers + 8 * size_t{GetParam()});
 }
 
 // B21.5.

@@ -179,6 +179,21 @@ inline const std::vector<Codec>& Codecs() {
          if (!queue.ok()) return queue.error();
          return DroppedKey(*queue);
        }},
+      {"space options key",
+       [](Random& r) { return SpaceOptionsKey(QueueId(r.U32()), r.Text(200)); },
+       [](std::string_view b) -> Result<std::string> {
+         const Result<SpaceRowKey> key = DecodeSpaceOptionsKey(b);
+         if (!key.ok()) return key.error();
+         return SpaceOptionsKey(key->queue, key->space);
+       },
+       true, false},
+      {"space rate key", [](Random& r) { return SpaceRateKey(QueueId(r.U32()), r.Name(200)); },
+       [](std::string_view b) -> Result<std::string> {
+         const Result<SpaceRowKey> key = DecodeSpaceRateKey(b);
+         if (!key.ok()) return key.error();
+         return SpaceRateKey(key->queue, key->space);
+       },
+       true, false},
       {"READY value", [](Random& r) { return Encoded(r.AnyReadyValue()); },
        [](std::string_view b) { return Encoded(DecodeReadyValue(b)); }},
       {"SCHEDULED value", [](Random& r) { return Encoded(r.AnyScheduledValue()); },
@@ -212,6 +227,10 @@ inline const std::vector<Codec>& Codecs() {
        [](std::string_view b) { return Encoded(DecodeScheduleValue(b)); }, false, true, 33},
       {"dropped queue", [](Random& r) { return Encoded(r.AnyDroppedValue()); },
        [](std::string_view b) { return Encoded(DecodeDroppedValue(b)); }},
+      {"space options", [](Random& r) { return Encoded(r.AnySpaceValue()); },
+       [](std::string_view b) { return Encoded(DecodeSpaceValue(b)); }, false},
+      {"space rate", [](Random& r) { return Encoded(SpaceRateValue{r.Time()}); },
+       [](std::string_view b) { return Encoded(DecodeSpaceRateValue(b)); }},
       {"counters", [](Random& r) { return Encoded(r.AnyCounterValue()); },
        [](std::string_view b) { return Encoded(DecodeCounterValue(b)); }, false},
       {"queue", [](Random& r) { return Encoded(r.AnyQueueValue()); },

@@ -224,6 +224,16 @@ TEST(Hostile, NamesAndUniqueKeysNeedALegalLength) {
   EXPECT_FALSE(DecodeUniqueKey(unique + std::string(limits::kUniqueKeyBytes + 1, 'x')).ok());
   EXPECT_FALSE(DecodeUniqueKey(B({'u', 0, 0, 0, 3, 'a', 0, 2, 'k'})).ok());
   EXPECT_FALSE(DecodeDroppedValue(B({1, 0})).ok());
+  const std::string options = B({'o', 0, 0, 0, 3}), rate = B({'g', 0, 0, 0, 3});
+  EXPECT_TRUE(DecodeSpaceOptionsKey(options).ok());
+  EXPECT_FALSE(DecodeSpaceRateKey(rate).ok());
+  EXPECT_FALSE(DecodeSpaceOptionsKey(options.substr(0, 4)).ok());
+  EXPECT_TRUE(DecodeSpaceRateKey(rate + std::string(limits::kSpaceBytes, 'x')).ok());
+  EXPECT_FALSE(DecodeSpaceRateKey(rate + std::string(limits::kSpaceBytes + 1, 'x')).ok());
+  EXPECT_FALSE(DecodeSpaceValue(B({1, 0})).ok());                    // none is set
+  EXPECT_FALSE(DecodeSpaceValue(B({1, 8, 1, 0, 0})).ok());           // weight 0
+  EXPECT_FALSE(DecodeSpaceValue(B({1, 8, 2, 0xE9, 0x07, 0})).ok());  // weight 1001
+  EXPECT_EQ(DecodeSpaceValue(B({1, 12, 1, 1, 0})).error().code(), ErrorCode::kUnsupported);
   EXPECT_FALSE(DecodeDroppedValue(B({1, 0xC9, 1}) + std::string(201, 'x')).ok());
 }
 

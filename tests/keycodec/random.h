@@ -202,6 +202,20 @@ class Random {
     if (OneIn(2)) out.limits.rate_micro = 1 + Number(limits::kRateMicroMax - 1);
     if (OneIn(2)) out.limits.burst = static_cast<uint32_t>(1 + Number(limits::kBurstMax - 1));
     if (OneIn(2)) out.ageing_ms = 1 + SomeTime() / 2;
+    if (OneIn(2)) out.limits.space_rate_micro = 1 + Number(limits::kRateMicroMax - 1);
+    if (OneIn(2)) out.limits.space_burst = static_cast<uint32_t>(1 + Number(limits::kBurstMax - 1));
+    if (OneIn(2))
+      out.limits.space_weight = static_cast<uint32_t>(1 + Number(limits::kSpaceWeightMax - 1));
+    return out;
+  }
+  SpaceValue AnySpaceValue() {
+    SpaceValue out;
+    if (OneIn(2)) out.concurrency = U32();
+    if (OneIn(2)) out.rate_micro = Number(limits::kRateMicroMax);
+    if (OneIn(2)) out.burst = static_cast<uint32_t>(1 + Number(limits::kBurstMax - 1));
+    if (OneIn(2)) out.paused_until_ms = Time();
+    if (out.empty() || OneIn(2))
+      out.weight = static_cast<uint32_t>(1 + Number(limits::kSpaceWeightMax - 1));
     return out;
   }
   DroppedValue AnyDroppedValue() { return {Name(limits::kQueueNameBytes)}; }

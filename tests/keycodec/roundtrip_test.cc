@@ -114,6 +114,11 @@ TEST(Keys, KeysOfLinksComeBackWhole) {
     ASSERT_EQ(*DecodeScheduleKey(ScheduleKey(name)), name);
     const QueueId queue(r.U32());
     ASSERT_EQ(*DecodeDroppedKey(DroppedKey(queue)), queue);
+    const std::string space = r.Name(limits::kSpaceBytes);
+    const auto o = DecodeSpaceOptionsKey(SpaceOptionsKey(queue, space));
+    const auto g = DecodeSpaceRateKey(SpaceRateKey(queue, space));
+    ASSERT_EQ(std::tuple(o->queue, o->space, g->queue, g->space),
+              std::tuple(queue, space, queue, space));
   }
 }
 
@@ -166,6 +171,10 @@ TEST(Values, JobAndLinkValuesComeBackWhole) {
       38, [](Random& r) { return r.AnyScheduleValue(); }, DecodeScheduleValue);
   ExpectRoundTrip<DroppedValue>(
       39, [](Random& r) { return r.AnyDroppedValue(); }, DecodeDroppedValue);
+  ExpectRoundTrip<SpaceValue>(
+      40, [](Random& r) { return r.AnySpaceValue(); }, DecodeSpaceValue);
+  ExpectRoundTrip<SpaceRateValue>(
+      41, [](Random& r) { return SpaceRateValue{r.Time()}; }, DecodeSpaceRateValue);
   EXPECT_TRUE(DecodeEdgeValue(Encoded(EdgeValue())).ok());
 }
 
@@ -280,6 +289,7 @@ TEST(KeysDeathTest, ATimeOrAnIdThatDoesNotFitIsABug) {
   EXPECT_DEATH(AppendQueueRowsPrefix(QueueRows::kUnique, QueueId(1), Incarnation(1), &out),
                "of no incarnation");
   EXPECT_DEATH(Append(DroppedValue{}, &out), "a queue name has");
+  EXPECT_DEATH(Append(SpaceValue{}, &out), "have no row");
   EXPECT_DEATH(
       AppendZonePrefix(LaneId(0), QueueId(1), Incarnation(1), Order::kTime, long_space, &out),
       "a space is at most");

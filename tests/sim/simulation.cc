@@ -236,6 +236,8 @@ bool Simulation::StartOnJob(Pending* pending, Op op) {
     case Op::kWaitFor:
     case Op::kPurge:
     case Op::kLimits:
+    case Op::kSpaceSet:
+    case Op::kSpaces:
     case Op::kCheckpoint: return false;
   }
   return true;

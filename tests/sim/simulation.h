@@ -17,7 +17,9 @@
 //   SIM-11 a group is carried out whole or not at all, across any crash: simulation_group.cc
 //   SIM-12 to SIM-14  WAITFOR, LEASE of one space, events: simulation_watch.cc
 //   SIM-16  what was purged: simulation_purge.cc
-//   SIM-17  no more run than the limits of a queue allow: simulation_limits.cc
+//   SIM-17  no more run than the limits of a queue and of its spaces allow: simulation_limits.cc,
+//           simulation_spaces.cc
+//   SIM-18  what SPACES says: simulation_spaces.cc
 //   SIM-8  at rest and after every crash the offline check finds nothing, and everything drains
 //
 // FAMILY-1 of engine/batch.h is checked for every batch that is written.
@@ -31,9 +33,11 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "engine/purge_request.h"
+#include "engine/space_request.h"
 #include "tests/sim/world.h"
 
 namespace vestq {
@@ -64,9 +68,18 @@ class Simulation {
     std::optional<uint32_t> space_concurrency;
     std::optional<uint32_t> rate;  // a second
     uint32_t burst = 1;
+    std::optional<uint32_t> space_rate;
+    uint32_t space_burst = 1;
     int64_t from_boot = 0;  // they hold for claims after that
     int64_t from_ms = 0;
     int unsettled = 0;  // changes and DROPs under way
+  };
+  struct ModelSpace {          // options of a space's own
+    uint64_t known_event = 0;  // 0: not known
+    keycodec::SpaceValue own;  // but for the pause
+    bool paused = false;       // for ever; false: not, or not followed
+    int64_t from_boot = 0;
+    int64_t from_ms = 0;
   };
   struct Starts {  // of jobs of a queue, since the last boot, in order
     int64_t boot = 0;
@@ -90,7 +103,9 @@ class Simulation {
     kGroup,
     kWaitFor,
     kPurge,
-    kLimits
+    kLimits,
+    kSpaceSet,
+    kSpaces
   };
   static std::string OpName(Op op);
 
@@ -149,7 +164,22 @@ class Simulation {
   std::unique_ptr<QueueSetRequest> AnyLimits(const std::string& queue, uint32_t least,
                                              ModelLimits* limits);
   void CheckLimits(const LeasedJob& leased, ModelJob* job, int64_t claimed_ms);
-  void CheckRate(const ModelLimits& limits, ModelJob* job, int64_t claimed_ms);
+  void CheckRate(const std::string& of, uint32_t rate, uint32_t burst, ModelJob* job,
+                 int64_t claimed_ms);
+
+  // simulation_spaces.cc
+  bool StartSpace(Pending* pending);
+  void AnsweredSpace(Pending* pending);
+  std::unique_ptr<SpaceSetRequest> AnySpace(const std::string& queue, const std::string& space,
+                                            uint32_t least, ModelSpace* model);
+  void HoldSpace(const std::string& queue, const std::string& space, const ModelSpace& model);
+  void ForgetSpaces(const std::string& queue);
+  void SetSpaces();
+  static std::string SpaceName(const std::string& queue, const std::string& space);
+  void CheckSpaceLimits(const ModelLimits& limits, ModelJob* job, uint32_t of_space,
+                        int64_t claimed_ms);
+  bool StartSpaces(Pending* pending, const std::string& queue, const std::string& space);
+  void AnsweredSpaces(const Pending& pending);
 
   void Cut(Pending* pending);
   // simulation_watch.cc
@@ -180,6 +210,8 @@ class Simulation {
   std::map<JobId, ModelJob*> by_id_;
   std::deque<std::unique_ptr<Pending>> pending_;
   std::map<std::string, ModelLimits> limits_;
+  std::map<std::pair<std::string, std::string>, ModelSpace> spaces_;  // by queue and space
+  std::map<std::string, uint64_t> drop_asked_;  // when a DROP last was, by queue
   std::map<std::string, Starts> starts_;
   std::string broken_;
   uint64_t crashes_ = 0;

@@ -55,6 +55,8 @@ void Simulation::Answered(Pending* pending) {
     case Op::kCheckpoint: return AnsweredCheckpoint(pending);
     case Op::kGroup: return AnsweredGroup(pending);
     case Op::kLimits: return AnsweredLimits(pending);
+    case Op::kSpaceSet: return AnsweredSpace(pending);
+    case Op::kSpaces: return AnsweredSpaces(*pending);
     case Op::kWaitFor: return AnsweredWaitFor(*pending);
     default: return AnsweredSettle(pending);
   }

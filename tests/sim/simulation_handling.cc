@@ -7,10 +7,10 @@
 namespace vestq {
 
 std::string Simulation::OpName(Op op) {
-  static constexpr std::array<const char*, 17> kNames = {
-      "ENQUEUE", "LEASE", "COMPLETE", "FAIL",    "RELEASE",    "RENEW",
-      "CANCEL",  "JOB",   "REVOKE",   "PROMOTE", "RESCHEDULE", "CHECKPOINT",
-      "REDRIVE", "GROUP", "WAITFOR",  "PURGE",   "QUEUE SET"};
+  static constexpr std::array<const char*, 19> kNames = {
+      "ENQUEUE", "LEASE",  "COMPLETE",  "FAIL",       "RELEASE",    "RENEW",   "CANCEL",
+      "JOB",     "REVOKE", "PROMOTE",   "RESCHEDULE", "CHECKPOINT", "REDRIVE", "GROUP",
+      "WAITFOR", "PURGE",  "QUEUE SET", "SPACE SET",  "SPACES"};
   return kNames[static_cast<size_t>(op)];
 }
 
@@ -70,7 +70,7 @@ bool Simulation::CancelDead() {
 bool Simulation::StartHandling(Pending* pending) {
   if (jobs_.empty()) return false;
   const uint64_t dice = random_.Below(4);
-  if (random_.Chance(0.2)) return StartLimits(pending);
+  if (random_.Chance(0.3)) return random_.Chance(0.5) ? StartLimits(pending) : StartSpace(pending);
   if (dice == 3) return random_.Chance(0.15) ? StartPurge(pending) : StartRedrive(pending);
   ModelJob* job = dice == 0 ? RandomLeased() : random_.Pick(jobs_).get();
   if (job == nullptr || job->id == JobId(0) || job->busy > 0) return false;

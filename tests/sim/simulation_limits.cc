@@ -33,11 +33,22 @@ std::unique_ptr<QueueSetRequest> Simulation::AnyLimits(const std::string& queue,
   limits->concurrency.reset();
   limits->space_concurrency.reset();
   limits->rate.reset();
+  limits->space_rate.reset();
   limits->burst = static_cast<uint32_t>(1 + random_.Below(5));
   if (random_.Chance(0.3)) limits->concurrency = static_cast<uint32_t>(least + random_.Below(6));
   if (random_.Chance(0.3))
     limits->space_concurrency = static_cast<uint32_t>(least + random_.Below(3));
   if (random_.Chance(0.2)) limits->rate = static_cast<uint32_t>(2 + random_.Below(30));
+  limits->space_burst = static_cast<uint32_t>(1 + random_.Below(3));
+  if (random_.Chance(0.15)) limits->space_rate = static_cast<uint32_t>(2 + random_.Below(30));
+  Choose(&request->set.space_rate_micro, &request->unset.space_rate_micro, limits->space_rate,
+         1'000'000);
+  request->set.space_burst = limits->space_burst;
+  if (random_.Chance(0.5)) {
+    request->set.space_weight = static_cast<uint32_t>(1 + random_.Below(20));
+  } else {
+    request->unset.space_weight = 0;
+  }
   Choose(&request->set.concurrency, &request->unset.concurrency, limits->concurrency, 1);
   Choose(&request->set.space_concurrency, &request->unset.space_concurrency,
          limits->space_concurrency, 1);
@@ -75,7 +86,9 @@ void Simulation::HoldLimits(const std::string& queue, const ModelLimits& limits)
   limits_[queue] = limits;
   limits_[queue].from_boot = world_->clock().boot;
   limits_[queue].from_ms = world_->clock().boottime_ms;
-  starts_[queue] = {};
+  for (auto& [of, starts] : starts_) {
+    if (of.ends_with(queue)) starts = {};  // of the queue and of its spaces
+  }
 }
 
 void Simulation::ForgetLimits(const std::string& queue) {
@@ -98,6 +111,7 @@ void Simulation::SetLimits() {
     if (!request->error.ok()) Broken("QUEUE SET failed: " + request->error.ToString());
     HoldLimits(queue, limits);
   }
+  SetSpaces();
 }
 
 // The job has just been delivered, and its lease was claimed then.
@@ -108,31 +122,27 @@ void Simulation::CheckLimits(const LeasedJob& leased, ModelJob* job, int64_t cla
   const int64_t boot = world_->clock().boot;
   if (limits.from_boot == boot && claimed_ms <= limits.from_ms) return;  // under those before
   uint32_t running = 1, of_space = 1;
-  if (limits.concurrency || limits.space_concurrency) {
-    for (const auto& other : jobs_) {
-      const bool holds = other->has_lease && other->busy == 0 && other->lease_boot == boot &&
-                         !other->maybe_gone && other->claimed_ms <= claimed_ms &&
-                         claimed_ms < other->lease_until_ms;
-      if (!holds || other.get() == job || other->lease_queue != job->lease_queue) continue;
-      ++running;
-      of_space += other->lease_space == job->lease_space ? 1 : 0;
-    }
+  for (const auto& other : jobs_) {
+    const bool holds = other->has_lease && other->busy == 0 && other->lease_boot == boot &&
+                       !other->maybe_gone && other->claimed_ms <= claimed_ms &&
+                       claimed_ms < other->lease_until_ms;
+    if (!holds || other.get() == job || other->lease_queue != job->lease_queue) continue;
+    ++running;
+    of_space += other->lease_space == job->lease_space ? 1 : 0;
   }
-  const auto over = [&](uint32_t count, std::optional<uint32_t> limit, const std::string& what) {
-    if (!limit || count <= *limit) return;
-    Broken("SIM-17: " + std::to_string(count) + " jobs of " + what + " run, the limit is " +
-               std::to_string(*limit),
-           job);
-  };
-  over(running, limits.concurrency, job->lease_queue);
-  over(of_space, limits.space_concurrency,
-       "space '" + job->lease_space + "' of " + job->lease_queue);
-  if (limits.rate) CheckRate(limits, job, claimed_ms);
+  if (limits.concurrency && running > *limits.concurrency) {
+    return Broken("SIM-17: " + std::to_string(running) + " jobs of " + job->lease_queue +
+                      " run, the limit is " + std::to_string(*limits.concurrency),
+                  job);
+  }
+  CheckSpaceLimits(limits, job, of_space, claimed_ms);
+  if (limits.rate) CheckRate(job->lease_queue, *limits.rate, limits.burst, job, claimed_ms);
 }
 
 // Answers may come in another order than the claims: each span that ends or begins with this one.
-void Simulation::CheckRate(const ModelLimits& limits, ModelJob* job, int64_t claimed_ms) {
-  auto& starts = starts_[job->lease_queue];
+void Simulation::CheckRate(const std::string& of, uint32_t rate, uint32_t burst, ModelJob* job,
+                           int64_t claimed_ms) {
+  auto& starts = starts_[of];
   if (starts.boot != world_->clock().boot) starts = {world_->clock().boot, {}};
   starts.at_ms.insert(std::upper_bound(starts.at_ms.begin(), starts.at_ms.end(), claimed_ms),
                       claimed_ms);
@@ -140,11 +150,10 @@ void Simulation::CheckRate(const ModelLimits& limits, ModelJob* job, int64_t cla
   for (size_t i = 0; i < starts.at_ms.size(); ++i) {
     for (size_t k = i; k < starts.at_ms.size(); ++k) {
       const auto span_ms = static_cast<uint64_t>(starts.at_ms[k] - starts.at_ms[i]);
-      if ((k - i + 1) * 1000 <= limits.burst * uint64_t{1000} + *limits.rate * span_ms) continue;
-      return Broken("SIM-17: " + std::to_string(k - i + 1) + " jobs of " + job->lease_queue +
-                        " started in " + std::to_string(span_ms) + " ms, the rate is " +
-                        std::to_string(*limits.rate) + " and the burst " +
-                        std::to_string(limits.burst),
+      if ((k - i + 1) * 1000 <= burst * uint64_t{1000} + rate * span_ms) continue;
+      return Broken("SIM-17: " + std::to_string(k - i + 1) + " jobs of " + of + " started in " +
+                        std::to_string(span_ms) + " ms, the rate is " + std::to_string(rate) +
+                        " and the burst " + std::to_string(burst),
                     job);
     }
   }

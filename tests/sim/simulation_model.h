@@ -80,6 +80,7 @@ struct Simulation::Pending {
   Receipt receipt;
   bool receipt_current = false;
   ModelLimits limits;  // that QUEUE SET sets
+  ModelSpace space;    // that SPACE SET sets
   ModelGroup* group = nullptr;
   std::vector<std::unique_ptr<Pending>> parts;  // of a group: its members, but for the SETs
 };

@@ -19,6 +19,7 @@ bool Simulation::StartPurge(Pending* pending) {
   if (random_.Chance(0.3)) {
     request->drop = true;
     ForgetLimits(request->queue);
+    ForgetSpaces(request->queue);
     ++limits_[request->queue].unsettled;
   } else {
     if (random_.Chance(0.5)) request->state = random_.Pick(kStates);
