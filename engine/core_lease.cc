@@ -10,6 +10,29 @@ namespace vestq {
 namespace {
 // Spaces of a queue on a core that are read at once for LEASEs. Enough to keep the readers busy.
 constexpr size_t kColdSpacesMax = 16;
+// A LEASE of several jobs looks at the other cores' heads after so many from one, or a sixteenth of them if
+// that is more: each change of cores is a message. And how many rounds better a head must be.
+constexpr size_t kLookAfter = 16;
+constexpr uint64_t kRoundsBetter = 16;
+
+// Another core's head is better than this one's: by priority or time, or, where spaces share the queue, by
+// some rounds.
+bool BetterElsewhere(const QueueRecord& record, CoreId here, uint16_t cores) {
+  const bool by_tag = record.has_spaces.load(std::memory_order_relaxed);
+  const uint64_t own = record.slots[here.value()].head.load(std::memory_order_relaxed);
+  if (own == kNoHead) return false;
+  for (uint16_t i = 0; i < cores; ++i) {
+    const QueueSlot& slot = record.slots[i];
+    const bool tagged = slot.tagged.load(std::memory_order_acquire);
+    const uint64_t head = slot.head.load(std::memory_order_relaxed);
+    if (head >= kUnknownHead || tagged != by_tag) continue;
+    // In whole rounds: the time beside a tag tells nothing here.
+    const bool better =
+        by_tag ? TagOfHead(head) + kRoundsBetter * FairQueue::kRound < TagOfHead(own) : head < own;
+    if (better) return true;
+  }
+  return false;
+}
 }  // namespace
 
 // --- The request's way over queues and cores (its origin) ---
@@ -185,7 +208,8 @@ bool Core::Impl::StillHidden(const CoreQueue* queue) const {
 }
 
 Core::Impl::LeaseStep Core::Impl::LeaseHere(CoreQueue* queue, LeaseRequest* request, bool local) {
-  bool claimed = false;
+  size_t claimed = 0;
+  const size_t look_after = std::max<size_t>(kLookAfter, request->count / 16);
   size_t lapsed = 0;
   if (Paused(*queue->record)) {
     PublishHead(queue);
@@ -225,9 +249,13 @@ Core::Impl::LeaseStep Core::Impl::LeaseHere(CoreQueue* queue, LeaseRequest* requ
       if (taken == Taken::kQueueIsFull) break;
     }
     Claim(queue, zone, request);
-    claimed = true;
+    if (++claimed % look_after == 0 && !alone_ && !request->one_space &&
+        BetterElsewhere(*queue->record, id_, shared_->cores)) {
+      std::erase(request->tried, id_);  // it may come back
+      break;
+    }
   }
-  return claimed ? LeaseStep::kDone : LeaseStep::kEmpty;
+  return claimed > 0 ? LeaseStep::kDone : LeaseStep::kEmpty;
 }
 
 // The space whose turn it is, and its first job, in memory with its record. Spaces whose next job

@@ -2,6 +2,10 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
+#include <string>
+
+#include "engine/handling_request.h"
 #include "tests/engine/world_fixture.h"
 
 namespace vestq {
@@ -34,6 +38,49 @@ TEST(Cores, LeaseFillsItsCountFromAllCores) {
   world.Open();
   for (int i = 0; i < 30; ++i) world.Enqueue("q", "p", "", static_cast<uint16_t>(i % 3));
   EXPECT_THAT(world.Lease("q", 100, Duration(0), 1), SizeIs(30));
+}
+
+// A LEASE of many jobs does not drain one core first: it looks at the other heads after 16 jobs, or a sixteenth
+// of them.
+TEST(Cores, ALeaseOfManyJobsGoesWhereTheOrderSays) {
+  World world(WorldOf(2, 8));
+  world.Open();
+  constexpr uint32_t kJobs = 500;
+  for (uint32_t i = 0; i < 2 * kJobs; ++i) {
+    EnqueueRequest job;
+    job.queue = "q";
+    job.priority = i;
+    world.Run(&job, static_cast<uint16_t>(i % 2));
+  }
+  for (const uint16_t core : {0, 1}) {
+    const auto jobs = world.Lease("q", kJobs / 2, Hours(1), core);
+    ASSERT_THAT(jobs, SizeIs(kJobs / 2));
+    uint32_t last = 0;
+    for (const LeasedJob& job : jobs) last = std::max(last, job.priority);
+    EXPECT_LE(last, (core + 1) * kJobs / 2 + 4 * 16);
+  }
+}
+
+TEST(Cores, ALeaseOfManyJobsSharesThemBetweenSpacesOfAllCores) {
+  World world(WorldOf(2, 8));
+  world.Open();
+  std::string spaces[2];
+  for (int i = 0; spaces[0].empty() || spaces[1].empty(); ++i) {
+    const std::string name = "s" + std::to_string(i);
+    spaces[keycodec::LaneOfSpace("q", name, 8).value() % 2] = name;
+  }
+  for (const std::string& space : spaces) {
+    EnqueueManyRequest many;
+    many.job.queue = "q";
+    many.job.space = space;
+    many.payloads.assign(1000, "p");
+    world.Run(&many);
+  }
+  const auto jobs = world.Lease("q", 1000, Hours(1), 1);
+  ASSERT_THAT(jobs, SizeIs(1000));
+  const auto first = std::count_if(jobs.begin(), jobs.end(),
+                                   [&](const auto& job) { return job.space == spaces[0]; });
+  EXPECT_NEAR(static_cast<double>(first), 500, 2 * (1000 / 16) + 16);
 }
 
 TEST(Cores, OneJobWakesOneWaiterWhereverItWaits) {
