@@ -239,7 +239,7 @@ class Core::Impl {
     return record.settings.limited.load(std::memory_order_relaxed);
   }
   void LimitsChanged(CoreQueue* queue);
-  void LookAtHeld(CoreQueue* queue, const SpaceState* behind);
+  void LookAtHeld(CoreQueue* queue, const std::string* behind);
   void BeginLimits();
   bool Closed(const CoreQueue& queue) const;
   bool Held(const SpaceState* space) const;
@@ -698,10 +698,9 @@ class Core::Impl {
   std::map<uint64_t, LeaseRequest*> waiting_;  // all of them, by wait order
   std::map<std::pair<MonoTime, uint64_t>, LeaseRequest*> wait_timers_;
 
-  std::set<std::pair<MonoTime, CoreQueue*>> pauses_;      // that end by themselves
-  std::set<std::pair<MonoTime, CoreQueue*>> rate_waits_;  // until the next token is due
-  std::set<std::pair<MonoTime, SpaceTerms*>>
-      space_timers_;  // of spaces that are held, or have a row
+  std::set<std::pair<MonoTime, CoreQueue*>> pauses_;            // that end by themselves
+  std::set<std::pair<MonoTime, CoreQueue*>> rate_waits_;        // until the next token is due
+  std::set<TermsByTime::Entry, TermsByTime> space_timers_;      // of spaces held, or with a row
   std::map<std::pair<MonoTime, uint64_t>, LaneZone*> age_due_;  // when a look is worth its while
   uint64_t zones_made_ = 0;
   int age_looks_ = 0;                                       // under way

@@ -12,8 +12,9 @@
 // kept the first. Within a core one batch holds both.
 //
 // A queue that is full or whose next token is not due looks empty (Closed), as a paused one does; a
-// space that is full, paused or without a token of its own takes no part until it has room (`held`). A slot given back wakes one waiter, a
-// token that is due the waiters of each core that watches for it. A LEASE of one space waits as a probe with
+// space that is full, paused or without a token of its own takes no part until it has room (`held`). A slot
+// given back wakes one waiter, a token that is due the waiters of each core that watches for it. A LEASE of
+// one space waits as a probe with
 // the space's owner (core_space.cc): both wake one probe of each space that has work there, on all cores
 // where it is a slot, and those who come too late stand again.
 #include <algorithm>
@@ -70,18 +71,18 @@ void Core::Impl::LimitsChanged(CoreQueue* queue) {
 
 // Those that have room now take part again; in slices. Spaces that have none any more are found when
 // their turn comes.
-void Core::Impl::LookAtHeld(CoreQueue* queue, const SpaceState* behind) {
-  const auto after = [queue](const SpaceState* space) {
-    return queue->held.upper_bound(const_cast<SpaceState*>(space));
-  };
+void Core::Impl::LookAtHeld(CoreQueue* queue, const std::string* behind) {
   size_t looked = 0;
-  for (auto it = after(behind); it != queue->held.end(); it = after(behind)) {
+  auto it = behind == nullptr ? queue->held.begin() : queue->held.upper_bound(*behind);
+  std::string last;
+  while (it != queue->held.end()) {
     if (looked++ == limits::kSliceJobs) {
-      Later([this, queue, behind] { LookAtHeld(queue, behind); });
+      Later([this, queue, last] { LookAtHeld(queue, &last); });
       break;
     }
-    behind = *it;
-    SpaceChanged(*it);
+    last = it->first;
+    SpaceChanged(it->second);
+    it = queue->held.upper_bound(last);
   }
   if (looked == 0) return;
   queue->new_jobs += static_cast<uint32_t>(looked);
@@ -154,9 +155,9 @@ void Core::Impl::ShowIfHeld(CoreQueue* queue, std::string_view space) {
 void Core::Impl::ShowHeld(SpaceState* space, bool held) {
   space->held = held;
   if (held) {
-    space->queue->held.insert(space);
+    space->queue->held.emplace(space->space, space);
   } else {
-    space->queue->held.erase(space);
+    space->queue->held.erase(space->space);
   }
 }
 

@@ -127,7 +127,7 @@ void Core::Impl::MaybeForget(SpaceState* space) {
   }
   for (const auto& zone : space->zones) UnwatchAge(zone.get());
   CoreQueue* const queue = space->queue;
-  queue->held.erase(space);
+  queue->held.erase(space->space);
   queue->fair.Remove(space->fair);
   queue->spaces.erase(queue->spaces.find(space->space));
 }

@@ -71,6 +71,16 @@ struct SpaceTerms {
   MonoTime timer = MonoTime::Max();       // its place in Core::Impl::space_timers_; Max: none
 };
 
+// By time, then by queue and space: an order that a seed repeats.
+struct TermsByTime {
+  using Entry = std::pair<MonoTime, SpaceTerms*>;
+  bool operator()(const Entry& a, const Entry& b) const {
+    if (a.first != b.first) return a.first < b.first;
+    if (a.second->number != b.second->number) return a.second->number < b.second->number;
+    return a.second->space < b.second->space;
+  }
+};
+
 // A space of a queue as far as this core owns it: one lane for a named space, any number for the
 // empty one.
 struct SpaceState {
@@ -102,9 +112,9 @@ struct CoreQueue {
   std::map<std::string, std::unique_ptr<SpaceState>, std::less<>> spaces;
   FairQueue fair;
   // Limits (core_limits.cc).
-  bool counted = false;        // its leases here stand in `slots` and in the record
-  SpaceSlots slots;            // of named spaces
-  std::set<SpaceState*> held;  // spaces with work, of which none may start
+  bool counted = false;  // its leases here stand in `slots` and in the record
+  SpaceSlots slots;      // of named spaces
+  std::map<std::string_view, SpaceState*> held;  // by name: with work, of which none may start
   // Of spaces with a row of their own, and those that something holds back for a time. Bounded by
   // limits::kSpaceOptionsMax and by the spaces of which a job has started within their rate's time.
   std::map<std::string, SpaceTerms, std::less<>> terms;

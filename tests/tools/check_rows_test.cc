@@ -26,6 +26,8 @@ class CheckRowsTest : public CheckTest {
     return keycodec::TimerKey(LaneOf(16), keycodec::Clock::kEngine, 9000, kind, JobId(16));
   }
   const std::string kUniqueKey = keycodec::UniqueKey(kQueue, "tenant", "order-1");
+  const std::string kSpaceKey = keycodec::SpaceOptionsKey(kQueue, "tenant");
+  const std::string kSpaceRateKey = keycodec::SpaceRateKey(kQueue, "tenant");
 
   // Job 12 waits for job 4, job 16 is done and kept and its window holds a unique key; a schedule,
   // a hand-over, and what is left of another queue.
@@ -63,6 +65,11 @@ class CheckRowsTest : public CheckTest {
     PutRow(keycodec::HandoverKey(LaneOf(4), 3, 2),
            Bytes(keycodec::HandoverValue{keycodec::HandoverKind::kParentDone, JobId(4), {}, ""}));
     PutRow(keycodec::DroppedKey(QueueId(7)), Bytes(keycodec::DroppedValue{"gone"}));
+
+    keycodec::SpaceValue options;
+    options.weight = 3;
+    PutRow(kSpaceKey, Bytes(options));
+    PutRow(kSpaceRateKey, Bytes(keycodec::SpaceRateValue{9000}));
   }
 };
 
@@ -84,8 +91,8 @@ TEST_F(CheckRowsTest, RowsBesideTheJobsOfADroppedQueueAreVoid) {
   PutRow(keycodec::SettingKey("erase"), keycodec::EncodeNumber(1));
   const CheckReport report = Check();
   for (const auto& [invariant, text] : report.violations) ADD_FAILURE() << invariant << " " << text;
-  // Vesting keys, records, dead letter; kept result, waiting job with its record, unique key.
-  EXPECT_EQ(report.void_keys, 6u + 7 + 1 + 1 + 2 + 1);
+  // Vesting keys, records, dead letter; kept result, waiting job with its record, unique key, rows of a space.
+  EXPECT_EQ(report.void_keys, 6u + 7 + 1 + 1 + 2 + 1 + 2);
 }
 
 TEST_F(CheckRowsTest, Sched1AScheduleHasTheTimerOfItsNextSlot) {
@@ -127,6 +134,8 @@ TEST_F(CheckRowsTest, Code1EachRowBesideTheJobs) {
       {keycodec::HandoverKey(LaneId(1), 3, 1), "a hand-over"},
       {keycodec::ScheduleKey("nightly"), "a schedule"},
       {keycodec::DroppedKey(QueueId(7)), "a dropped queue's row"},
+      {kSpaceKey, "options of a space"},
+      {kSpaceRateKey, "the rate of a space"},
   };
   Check();
   for (const auto& [key, text] : damaged) {
@@ -169,6 +178,11 @@ TEST_F(CheckRowsTest, Id1RowOfALaneThatIsNotThere) {
   PutRow(keycodec::HandoverKey(LaneId(kLanes), 3, 1),
          Bytes(keycodec::HandoverValue{keycodec::HandoverKind::kSubscribe, JobId(4), {}, ""}));
   Expect(Check(), "ID-1", "a hand-over is of lane 4");
+}
+
+TEST_F(CheckRowsTest, Queue1SpaceOfNoQueue) {
+  PutRow(keycodec::SpaceRateKey(QueueId(9), "s"), Bytes(keycodec::SpaceRateValue{5}));
+  Expect(Check(), "QUEUE-1", "the rate of a space is of queue number 9");
 }
 
 TEST_F(CheckRowsTest, Queue1UniqueKeyOfNoQueue) {
