@@ -18,6 +18,7 @@ OPTION_VALUES = {
     "space-concurrency": {"50": 50, "default": "none"},
     "rate": {"1000": "1000/s", "none": "none"},
     "burst": {"100": 100, "default": 1},
+    "ageing": {"200ms": "200ms", "none": "none"},
 }
 
 
