@@ -61,10 +61,9 @@ def short(kind, reply):
         return [job_map(job) for job in reply or []]
     if kind in ("job", "waitfor", "schedule-get"):
         return reply and job_map(reply)
-    if kind == "info":
-        return text(reply and harness.to_map(reply)) if reply is None else {
-            name: text(value) for name, value in harness.to_map(reply).items()}
-    if kind in ("peek", "schedule-list", "workers"):
+    if kind in ("info", "space-info"):
+        return {name: text(value) for name, value in harness.to_map(reply).items()}
+    if kind in ("peek", "schedule-list", "workers", "spaces"):
         return [text(reply[0]), [job_map(item) for item in reply[1]]]
     return text(reply)
 
@@ -92,6 +91,7 @@ class Client(mix.JobCommands, mix_more.MoreCommands):
             (6, self.checkpoint), (5, self.renew), (3, self.cancel), (2, self.revoke), (3, self.promote),
             (5, self.reschedule), (5, self.look), (3, self.wait_for), (8, self.peek), (3, self.redrive),
             (4, self.purge), (0.6, self.drop), (1, self.pause), (2, self.resume), (2, self.queue_set),
+            (1.5, self.space_set), (1, self.space_pause), (3, self.space_resume), (1, self.space_info), (1.2, self.spaces),
             (2, self.queue_info), (0.7, self.queues), (2, self.workers), (2, self.schedule_set), (0.7, self.schedule_del),
             (0.8, self.schedule_pause), (1.2, self.schedule_resume), (1.5, self.schedule_get), (1.2, self.schedule_list),
             (1.5, self.schedule_run), (1, self.schedule_next), (8, self.data_set), (2, self.data_get), (2, self.data_many),

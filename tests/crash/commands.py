@@ -35,10 +35,15 @@ COMMANDS = {
     "QUEUE INFO": (3, {}),
     "QUEUE SET": (3, {name: 1 for name in (
         "lease", "attempts", "backoff", "keep", "order", "dead-keep", "dead-max", "concurrency", "space-concurrency", "rate",
-        "burst", "ageing")}),
+        "burst", "ageing", "space-rate", "space-burst", "space-weight")}),
     "QUEUE PAUSE": (3, {"FOR": 1}),
     "QUEUE RESUME": (3, {}),
     "QUEUE DROP": (3, {}),
+    "SPACES": (2, {"CURSOR": 1, "COUNT": 1}),
+    "SPACE INFO": (4, {}),
+    "SPACE SET": (4, {name: 1 for name in ("weight", "concurrency", "rate", "burst", "pause")}),
+    "SPACE PAUSE": (4, {"FOR": 1}),
+    "SPACE RESUME": (4, {}),
     "WORKERS": (2, {}),
     "SCHEDULE SET": (5, {"CRON": 1, "TZ": 1, "EVERY": 1, "MISSED": 1, **_SLOT, "UNIQUE": 1, "FOR": 1}),
     "SCHEDULE LIST": (2, {"CURSOR": 1, "COUNT": 1}),
@@ -69,7 +74,7 @@ def forms(words):
     """The forms of a command that was made of these words."""
     words = [word.decode("latin-1") if isinstance(word, bytes) else str(word) for word in words]
     name = words[0]
-    if name in ("QUEUE", "SCHEDULE"):
+    if name in ("QUEUE", "SCHEDULE", "SPACE"):
         name = f"{name} {words[1]}"
     at, options = COMMANDS[name]
     if name == "ENQUEUEMANY":

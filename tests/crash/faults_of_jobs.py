@@ -31,6 +31,10 @@ def ordered(t0, ident, uid, priority):
     return lease(t0, ident, uid, "order-0", priority=priority, space="one")
 
 
+def spaced(space):
+    return [enqueue(0, "1", "a", mix.PAUSED, space=space), *end("1", "a", 50, mix.PAUSED, space=space)]
+
+
 def crowd(queue, count, step):
     """As many jobs, one lease each, all ended late."""
     found = []
@@ -145,6 +149,8 @@ FAULTS = [
      [PAUSE, did("resume", 50, "OK", queue=mix.PAUSED), *life("1", "a", 0, mix.PAUSED)], NONE),
     ("PAUSE", "a delivery before a pause's FOR is over", [{**PAUSE, "op": {**PAUSE["op"], "length": 300}}, *life("1", "a", 0, mix.PAUSED)],
      [{**PAUSE, "op": {**PAUSE["op"], "length": 50}}, *life("1", "a", 0, mix.PAUSED)], NONE),
+    ("PAUSE", "a delivery from a paused space", [did("pause", 5, "OK", queue=mix.PAUSED, space="s"), *spaced("s")],
+     [did("pause", 5, "OK", queue=mix.PAUSED, space="s"), *spaced("t")], NONE),
     ("LIMIT", "more leases at a time than the limit", crowd("limited", mix.CONCURRENCY + 1, 1), crowd("limited", mix.CONCURRENCY, 1), NONE),
     ("LIMIT", "more starts than the rate", crowd("rated", mix.BURST + 5, 1), crowd("rated", mix.BURST + 5, 50), NONE),
     ("ORDER", "a less urgent job first",

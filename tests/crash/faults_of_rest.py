@@ -140,6 +140,10 @@ FAULTS = [
     ("OPTIONS", "an option that was lost", [did("queue-set", 0, "OK", queue=mix.OPTIONS, values={"burst": 100}), info(5, mix.OPTIONS, burst=1)],
      [did("queue-set", 0, "OK", queue=mix.OPTIONS, values={"burst": 100}), info(5, mix.OPTIONS, burst=100)], NONE),
 
+    ("OPTIONS", "an option of a space that was lost", [did("space-set", 0, "OK", queue=mix.OPTIONS, space="s", values={"weight": 3}), did("space-info", 5, {"weight": 1}, queue=mix.OPTIONS, space="s")],
+     [did("space-set", 0, "OK", queue=mix.OPTIONS, space="s", values={"weight": 3}), did("space-info", 5, {"weight": 3}, queue=mix.OPTIONS, space="s")], NONE),
+    ("STATE", "SPACES shows one twice", [did("spaces", 5, ["0", [{"space": "a"}, {"space": "a"}]])], [did("spaces", 5, ["0", [{"space": "a"}, {"space": "b"}]])], NONE),
+
     ("LOST", "a schedule is nowhere", [did("schedule-get", 5, None, name="all")], [schedule(5)], NONE),
     ("SCHEDULE", "a slot without a job", [schedule(5, fired=2, next=WALL + 400)], [schedule(5, fired=3, next=WALL + 400)], NONE),
     ("SCHEDULE", "a cron slot without a job", [did("schedule-get", 5, {"created": MINUTE * 10 + 5, "missed": "all", "fired": 0, "skipped": 0, "passed-over": 0, "next": MINUTE * 12}, name="cron")],

@@ -17,6 +17,7 @@ def judge(h):
     check_totals(h)
     check_lapsed(h)
     check_options(h)
+    check_spaces(h)
     check_names(h)
     schedules = Schedules(h)
     schedules.check_static()
@@ -115,6 +116,24 @@ def check_options(h):
                 allowed = register.allowed(op)
                 if "as it was" not in allowed and op.reply[name] not in allowed:
                     h.say("OPTIONS", f"{name} is {op.reply[name]!r}, not one of {allowed}", op)
+
+
+def check_spaces(h):
+    """What SPACE SET says of the one space that it is tried on; SPACES in order, each space once."""
+    registers = collections.defaultdict(lambda: Register("as it was"))
+    for op in h.possible("space-set"):
+        for name, value in op.values.items():
+            registers[name].write(op, value)
+    for op in h.possible("space-info"):
+        if op.certain and op.queue == mix.OPTIONS:
+            for name, register in registers.items():
+                allowed = register.allowed(op)
+                if "as it was" not in allowed and op.reply[name] not in allowed:
+                    h.say("OPTIONS", f"{name} of the space is {op.reply[name]!r}, not one of {allowed}", op)
+    for op in h.possible("spaces"):
+        names = [row["space"] for row in op.reply[1]] if op.certain else []
+        if names != sorted(set(names)):
+            h.say("STATE", "SPACES is out of order, or has one twice", op)
 
 
 def check_names(h):

@@ -120,11 +120,13 @@ def check_pauses(h):
     for pause in h.possible("pause"):
         if not pause.certain:
             continue
-        until = min([op.t0 for op in changes if op is not pause and op.queue == pause.queue and op.end > pause.t0],
-                    default=float("inf"))
+        until = min([op.t0 for op in changes if op is not pause and op.queue == pause.queue and op.end > pause.t0
+                     and (op.kind == "drop" or op.space == pause.space)], default=float("inf"))
         if pause.length:
             until = min(until, pause.t0 + pause.length - GRAIN)
         for delivery in deliveries[pause.queue]:
+            if pause.space is not None and delivery.job["space"] != pause.space:
+                continue
             if after(delivery.op, pause) and delivery.t1 < until:
                 h.say("PAUSE", f"job {delivery.id} came out of a paused queue", pause, delivery.op)
 

@@ -12,7 +12,7 @@
     EARLY       nothing comes before its time: of DELAY, AT, back-off, RELEASE, FAIL, RESCHEDULE, REPLACE, REDRIVE at a rate; no
                 child before its parents are complete
     EXPIRE      nothing is delivered after its EXPIRE, or gone before it
-    PAUSE       nothing is delivered while its queue is paused
+    PAUSE       nothing is delivered while its queue, or its space, is paused
     LIMIT       no more leases at a time, and no more starts in a span, than the queue allows
     ORDER       LEASE takes the most urgent, then the oldest
     STATE       JOB, PEEK and WAITFOR, CANCEL and REVOKE, WORKERS and QUEUES say what may be so
@@ -22,7 +22,7 @@
     RESULT      a kept result is the one that was acknowledged, wherever it is read
     GROUP       all of a group or nothing
     DATA        reads see the last acknowledged value, or one sent after it; NX and IF are compare-and-set; a RANGE has each key
-    OPTIONS     QUEUE INFO shows what QUEUE SET set
+    OPTIONS     QUEUE INFO and SPACE INFO show what was set
     SCHEDULE    one job a slot, none missed but by policy; GET, RUN, DEL, LIST and NEXT say what may be so
     EVENT       what an event says holds across every cut, and ends are ends
 

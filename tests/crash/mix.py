@@ -8,7 +8,7 @@ from answers. Queues differ so that each rule of the judge has one where nothing
     unique kept children short   UNIQUE keys; results that are kept; AFTER; EXPIRE
     groups                       what groups enqueue
     purged dropped               PURGE in each form; QUEUE DROP, and with it options that only an empty queue takes
-    paused options               QUEUE PAUSE and RESUME; QUEUE SET of each option
+    paused options               PAUSE and RESUME of the queue and of its spaces; QUEUE SET and SPACE SET of each option
     sick moved                   many dead letters; where REDRIVE … TO moves them
     slots-…                      jobs of schedules, one queue for each kind of schedule
     order-N                      of one client alone, one space: LEASE must follow priority, then id
@@ -21,7 +21,7 @@ UNIQUE, KEPT, CHILDREN, SHORT, PURGED, DROPPED, PAUSED, OPTIONS, SICK, MOVED, GR
     "unique", "kept", "children", "short", "purged", "dropped", "paused", "options", "sick", "moved", "groups")
 SLOTS = ["slots-all", "slots-once", "slots-skip", "slots-cron", "slots-unique", "slots-dynamic"]
 QUEUES = [*PLAIN, UNIQUE, KEPT, CHILDREN, SHORT, PURGED, DROPPED, PAUSED, OPTIONS, SICK, MOVED, GROUPS, *SLOTS]
-SPACED = ["spaces", PURGED, SICK, UNIQUE, GROUPS]
+SPACED = ["spaces", PURGED, SICK, UNIQUE, GROUPS, PAUSED, OPTIONS]
 SPACES = [f"space-{i}" for i in range(6)]
 REDRIVEN = [*PLAIN, UNIQUE, SICK, SICK, MOVED]
 STATES = ("ready", "scheduled", "waiting", "leased", "dead", "done")

@@ -19,6 +19,16 @@ OPTION_VALUES = {
     "rate": {"1000": "1000/s", "none": "none"},
     "burst": {"100": 100, "default": 1},
     "ageing": {"200ms": "200ms", "none": "none"},
+    "space-rate": {"500": "500/s", "none": "none"},
+    "space-burst": {"50": 50, "60": 60},
+    "space-weight": {"2": 2, "5": 5},
+}
+# The same of SPACE SET, of one space there.
+SPACE_VALUES = {
+    "weight": {"3": 3, "7": 7},
+    "concurrency": {"40": 40, "none": "none"},
+    "rate": {"700": "700/s", "none": "none"},
+    "burst": {"30": 30, "40": 40},
 }
 
 
@@ -59,6 +69,39 @@ class MoreCommands:
 
     def resume(self):
         yield ["QUEUE", "RESUME", mix.PAUSED], {"kind": "resume", "queue": mix.PAUSED}
+
+    def space_set(self):
+        if self.chance(0.3):
+            return (yield from self.space_pause("SET"))
+        words, values = [], {}
+        for name in self.random.sample(sorted(SPACE_VALUES), self.random.randrange(1, 4)):
+            value = self.random.choice(sorted(SPACE_VALUES[name]))
+            words += [name, value]
+            values[name] = SPACE_VALUES[name][value]
+        yield (["SPACE", "SET", mix.OPTIONS, mix.SPACES[0], *words],
+               {"kind": "space-set", "queue": mix.OPTIONS, "space": mix.SPACES[0], "values": values})
+
+    def space_pause(self, verb="PAUSE"):
+        space, length = self.random.choice(mix.SPACES), self.random.randrange(100, 600) if self.chance(0.5) else None
+        what = {"kind": "pause", "queue": mix.PAUSED, "space": space, "length": length}
+        if verb == "PAUSE":
+            yield ["SPACE", "PAUSE", mix.PAUSED, space, *(["FOR", f"{length}ms"] if length else [])], what
+        elif self.chance(0.5):
+            yield ["SPACE", "SET", mix.PAUSED, space, "pause", f"{length}ms" if length else "yes"], what
+        else:
+            yield ["SPACE", "SET", mix.PAUSED, space, "pause", "no"], {"kind": "resume", "queue": mix.PAUSED, "space": space}
+
+    def space_resume(self):
+        space = self.random.choice(mix.SPACES)
+        yield ["SPACE", "RESUME", mix.PAUSED, space], {"kind": "resume", "queue": mix.PAUSED, "space": space}
+
+    def space_info(self):
+        queue, space = self.random.choice(mix.SPACED), mix.SPACES[0]
+        yield ["SPACE", "INFO", queue, space], {"kind": "space-info", "queue": queue, "space": space}
+
+    def spaces(self):
+        more = (["COUNT", "3"] if self.chance(0.5) else []) + (["CURSOR", "0"] if self.chance(0.5) else [])
+        yield ["SPACES", self.random.choice(mix.SPACED), *more], {"kind": "spaces"}
 
     def workers(self):
         queue = self.random.choice([*mix.PLAIN, None])

@@ -146,6 +146,8 @@ class Run:
         observer.connect()
         self.end_schedules()
         observer.call({"kind": "resume", "queue": mix.PAUSED}, "QUEUE", "RESUME", mix.PAUSED)
+        for space in mix.SPACES:
+            observer.call({"kind": "resume", "queue": mix.PAUSED, "space": space}, "SPACE", "RESUME", mix.PAUSED, space)
         until = time.monotonic() + DRAIN_DEADLINE
         stay = {}  # queue: its dead letters that a redrive leaves, since another job holds their unique key
         while True:
