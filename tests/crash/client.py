@@ -3,8 +3,9 @@
 
     client.py PORT LOG SEED NUMBER [WITHOUT]
 
-WITHOUT names kinds of commands (functions of the mix), with commas, that are left out, to narrow a finding down. It works until
-its standard input ends. When its connection breaks it waits for a byte there (the daemon is back), and goes on.
+WITHOUT names kinds of commands (functions of the mix), with commas, that are left out, to narrow a finding down. At first, and
+when its connection breaks, it writes `-` to its standard output and waits for a byte on its standard input: then the daemon is
+there (again). It works until that ends, and writes a `.` for each burst of commands that was answered.
 
 One line of JSON a command: `conn` and `n` (which connection, the how manieth there: the order in which they were sent), `t0` and
 `t1` (CLOCK_MONOTONIC, ms: sent, answered), `w1` (the wall clock when it was answered), `op` with what is needed to judge it, and
@@ -235,9 +236,14 @@ class Client(mix.JobCommands, mix_more.MoreCommands):
                 self.pass_on(what, began)
             return False
 
+    @staticmethod
+    def wait_for_daemon():
+        """Says that it waits; false when it is to end."""
+        os.write(1, b"-")
+        return bool(os.read(0, 1))
+
     def run(self):
-        """Until standard input ends; each byte there says that the daemon is up."""
-        while os.read(0, 1):
+        while self.wait_for_daemon():
             self.conn, self.n = self.conn + 1, 0
             self.note({"kind": "up"}, now_ms())
             self.cursors = {key: cursor for key, cursor in self.cursors.items() if key[1] != "leased"}  # they end with a start
@@ -246,6 +252,7 @@ class Client(mix.JobCommands, mix_more.MoreCommands):
             except OSError:
                 continue
             while self.burst(connection):
+                os.write(1, b".")
                 if select.select([0], [], [], 0)[0]:
                     break
             connection.close()

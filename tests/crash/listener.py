@@ -3,11 +3,10 @@
 
     listener.py PORT LOG NUMBER
 
-It listens until its standard input ends; each byte there says that the daemon is up (again). One line of JSON an event, as those
-of client.py, of the kind `event`: `t0` and `t1` are when it came.
+It waits for the daemon, and ends, as client.py does. One line of JSON an event, as those of client.py, of the kind `event`: `t0` and
+`t1` are when it came.
 """
 
-import os
 import sys
 
 import client
@@ -38,7 +37,7 @@ class Listener(client.Client):
             connection.close()
 
     def run(self):
-        while os.read(0, 1):
+        while self.wait_for_daemon():
             self.conn, self.n = self.conn + 1, 0
             self.note({"kind": "up"}, client.now_ms())
             try:

@@ -43,6 +43,7 @@ from disk import Disk  # noqa: E402
 from observer import Observer, check  # noqa: E402
 
 DRAIN_DEADLINE = 60.0
+BURSTS = (10, 60)  # of commands, between two cuts
 CUTS_FOR_ALL_FORMS = 50  # in fewer the rarest commands may not come up
 # Schedules that no client changes: their jobs are counted slot by slot.
 SCHEDULES = {
@@ -76,7 +77,7 @@ class Run:
 
     def spawn(self, script, *words):
         return subprocess.Popen([sys.executable, os.path.join(HERE, script), str(self.daemon.port), *map(str, words)],
-                                stdin=subprocess.PIPE, bufsize=0)
+                                stdin=subprocess.PIPE, stdout=subprocess.PIPE, bufsize=0)
 
     def set_up(self):
         resp = self.daemon.client()
@@ -89,11 +90,20 @@ class Run:
             self.clients.append(self.spawn("client.py", self.new_log(f"client-{number}"), self.options.seed * 1000 + number,
                                            number, self.options.without))
         self.listener = self.spawn("listener.py", self.new_log("events"), self.options.clients + 1)
+        self.wait_for_clients()
         self.tell_clients()
+
+    def wait_for_clients(self):
+        """Until none of them has a connection, so that nothing moves but by the daemon itself."""
+        for process in (self.listener, *self.clients):
+            said = b""
+            while b"-" not in said:
+                ready, _, _ = select.select([process.stdout], [], [], harness.DEADLINE)
+                said = process.stdout.read(64) if ready else b""
+                check(said, "a client has ended by itself, or does not see that the daemon is gone")
 
     def tell_clients(self):
         for process in (self.listener, *self.clients):
-            check(process.poll() is None, "a client has ended by itself")
             process.stdin.write(b"+")
 
     def spend(self, name):
@@ -103,7 +113,17 @@ class Run:
         self.since = now
 
     def let_run(self):
-        ended, _, _ = select.select([self.daemon.process.stdout], [], [], self.random.uniform(0.2, 1.0))
+        """Until the clients have had answers to some bursts of commands, however fast this machine is, and a moment longer."""
+        bursts, daemon = self.random.randrange(*BURSTS), self.daemon.process.stdout
+        streams = {process.stdout for process in self.clients}
+        while bursts > 0:
+            ready, _, _ = select.select([daemon, *streams], [], [], harness.DEADLINE)
+            check(ready and daemon not in ready, "the daemon has ended by itself, or does not answer")
+            for stream in ready:
+                said = stream.read(64)
+                check(said and b"-" not in said, "a client has ended by itself, or lost its connection")
+                bursts -= len(said)
+        ended, _, _ = select.select([daemon], [], [], self.random.uniform(0, 0.4))
         check(not ended, "the daemon has ended by itself")
         self.spend("load")
 
@@ -116,6 +136,7 @@ class Run:
             self.disk.remount()
         else:
             self.daemon.end(signal.SIGKILL)
+        self.wait_for_clients()
         if with_check:
             self.check_store()
         self.spend("cut")
