@@ -26,6 +26,7 @@ int64_t CeilToMs(int64_t ns) { return ns <= 0 ? ns / kNsPerMs : (ns - 1) / kNsPe
 
 Result<uint64_t> ParseRate(std::string_view text, std::string_view field) {
   if (text.ends_with("/s")) text.remove_suffix(2);
+  if (text.size() > 1 && text[0] == '0' && text[1] != '.') return NotARate(field);
   uint64_t micro = 0;
   uint64_t place = kMicro;  // of the digit before; decimals divide it
   bool point = false, whole = false, decimals = false, over = false;

@@ -35,7 +35,7 @@ Result<Duration> ParseDuration(std::string_view text, std::string_view field) {
     overflow |= __builtin_mul_overflow(number, uint64_t{10}, &number);
     overflow |= __builtin_add_overflow(number, digit, &number);
   }
-  if (digits == 0) {
+  if (digits == 0 || (digits > 1 && text[0] == '0')) {
     return Malformed(field, "must be a whole number with its unit: 250ms, 30s, 5m, 2h, 7d, or 0");
   }
   const std::string_view unit = text.substr(digits);

@@ -36,7 +36,7 @@ constexpr std::array kCommands = {
                 handlers::WaitFor},
     CommandSpec{"PEEK", -2, kCommandJob, "jobs", "Lists a queue's jobs in one state, in pages.",
                 handlers::Peek},
-    CommandSpec{"REDRIVE", -3, kJobWrite, "jobs", "Makes dead letters jobs again.",
+    CommandSpec{"REDRIVE", -2, kJobWrite, "jobs", "Makes dead letters jobs again.",
                 handlers::Redrive},
     CommandSpec{"PURGE", -2, kJobWrite, "jobs", "Removes a queue's jobs.", handlers::Purge},
     CommandSpec{"REVOKE", 2, kJobWrite, "jobs", "Ends a job's lease as its expiry would.",

@@ -120,11 +120,7 @@ Error FillRedrive(Args args, RedriveRequest* r) {
       default: break;
     }
   }
-  if (!options.error().ok()) return options.error();
-  if (!options.seen(kId) && !options.seen(kCount) && !options.seen(kAll)) {
-    return Error(ErrorCode::kSyntax, "REDRIVE needs ID id, COUNT n or ALL");
-  }
-  return Error::Ok();
+  return options.error();  // without a selection: all
 }
 
 Error FillWorkers(Args args, WorkersRequest* r) {

@@ -28,7 +28,7 @@ TEST(RateText, Parses) {
       {"20/s", 20'000'000, "20/s"},
       {"0.000001", 1, "0.000001/s"},
       {"3.25", 3'250'000, "3.25/s"},
-      {"007.10", 7'100'000, "7.1/s"},
+      {"7.10", 7'100'000, "7.1/s"},
       {"1000000", limits::kRateMicroMax, "1000000/s"},
       {"999999.999999", limits::kRateMicroMax - 1, "999999.999999/s"},
   };
@@ -44,7 +44,7 @@ TEST(RateText, Parses) {
 TEST(RateText, RefusesWhatIsNoRate) {
   for (const std::string_view text :
        {"", "/s", ".", ".5", "5.", "1.2.3", "-1", "+1", "1e3", " 1", "1 ", "10/m", "10/S", "1,5",
-        "0.1234567", "nan", "99999999999999999999x"}) {
+        "0.1234567", "007.10", "00", "nan", "99999999999999999999x"}) {
     const Result<uint64_t> parsed = ParseRate(text, "rate");
     ASSERT_FALSE(parsed.ok()) << text;
     EXPECT_EQ(parsed.error().code(), ErrorCode::kSyntax) << text;

@@ -17,7 +17,6 @@ struct Accepted {
 TEST(DurationText, EachUnitIsExact) {
   const Accepted accepted[] = {
       {"0", 0},
-      {"00", 0},
       {"0ms", 0},
       {"0d", 0},
       {"250ms", 250},
@@ -25,7 +24,6 @@ TEST(DurationText, EachUnitIsExact) {
       {"5m", 300'000},
       {"2h", 7'200'000},
       {"7d", 604'800'000},
-      {"007s", 7'000},
       {"2147484s", 2'147'484'000},
       {"4294967296ms", 4'294'967'296},
       {"9223372036854775s", -1},  // 2^63 us: above Duration::Max
@@ -52,7 +50,7 @@ TEST(DurationText, BareNumberIsRefusedWithTheHint) {
 
 TEST(DurationText, OtherFormsAreRefused) {
   for (const char* text : {"", " ", "s", "ms", "-1s", "+5s", "5.5s", "1e9s", "0x10s", " 5s", "5s ",
-                           "5 s", "5S", "5sec", "1h30m", "5us", "5ns", "5w", "5y"}) {
+                           "5 s", "5S", "5sec", "1h30m", "5us", "5ns", "5w", "5y", "00", "007s"}) {
     const Result<Duration> parsed = ParseDuration(text, "delay");
     ASSERT_FALSE(parsed.ok()) << text;
     EXPECT_EQ(parsed.error().code(), ErrorCode::kSyntax) << text;

@@ -48,6 +48,51 @@ TEST_P(ServerAfter, ACancelledParentIsTheReason) {
   EXPECT_EQ(job.at("reason").text, "job " + parent + ", which it waited for, was cancelled");
 }
 
+TEST_P(ServerAfter, ADeadParentIsRedriven) {
+  OPEN_OR_SKIP();
+  Client c(port());
+  const std::string parent = c.Call({"ENQUEUE", "p", "a"}).text;
+  const std::string child = c.Call({"ENQUEUE", "c", "x", "AFTER", "1", parent}).text;
+  c.Call({"FAIL", c.Call({"LEASE", "p"}).items.at(0).at("receipt").text, "DEAD"});
+  EXPECT_EQ(c.Call({"JOB", child}).at("state").text, "waiting");
+  EXPECT_EQ(c.Text({"REDRIVE", "p", "ID", parent}), ":1");
+  EXPECT_EQ(c.Call({"JOB", child}).at("waits-for").number, 1);
+  c.Call({"COMPLETE", c.Call({"LEASE", "p"}).items.at(0).at("receipt").text});
+  EXPECT_EQ(c.Call({"LEASE", "c", "BLOCK", "20s"}).items.at(0).at("id").text, child);
+}
+
+TEST_P(ServerAfter, TenThousandParents) {
+  OPEN_OR_SKIP();
+  Client c(port());
+  std::vector<std::string> parents;
+  for (int i = 0; i < 10; ++i) {
+    std::vector<std::string_view> words = {"ENQUEUEMANY", "p", "1000"};
+    words.resize(1003, "x");
+    for (const Value& id : c.Call(words).items) parents.push_back(id.text);
+  }
+  std::vector<std::string_view> words = {"ENQUEUE", "c", "x", "AFTER", "10000"};
+  words.insert(words.end(), parents.begin(), parents.end());
+  const std::string child = c.Call(words).text;
+  EXPECT_EQ(c.Call({"JOB", child}).at("waits-for").number, 10'000);
+  EXPECT_EQ(c.Text({"PURGE", "c", "STATE", "waiting", "SPACE", "none"}), ":0");
+  for (size_t done = 0; done < parents.size();) {
+    const Value jobs = c.Call({"LEASE", "p", "COUNT", "1000", "FOR", "1h"});
+    std::vector<std::string_view> receipts = {"COMPLETEMANY"};
+    for (const Value& job : jobs.items) receipts.push_back(job.at("receipt").text);
+    ASSERT_GT(receipts.size(), 1u) << done;
+    done += receipts.size() - 1;
+    if (done == parents.size()) {  // all but one
+      receipts.pop_back();
+      EXPECT_EQ(c.Call(receipts).items.size(), receipts.size() - 1);
+      EXPECT_EQ(c.Call({"JOB", child}).at("state").text, "waiting");
+      receipts = {"COMPLETEMANY", jobs.items.back().at("receipt").text};
+    }
+    EXPECT_EQ(c.Call(receipts).items.size(), receipts.size() - 1);
+  }
+  EXPECT_EQ(c.Call({"LEASE", "c", "BLOCK", "20s"}).items.at(0).at("id").text, child);
+  EXPECT_EQ(c.Call({"JOB", child}).at("state").text, "leased");
+}
+
 TEST_P(ServerAfter, ManyWaitForMany) {
   OPEN_OR_SKIP();
   Client c(port());

@@ -48,6 +48,91 @@ TEST_P(ServerMulti, CompletesBooksTheNextAndWritesTheResult) {
   }
 }
 
+// Each command that may stand in a group: what EXEC answers for it, and that it happened.
+TEST_P(ServerMulti, EveryKindOfCommand) {
+  OPEN_OR_SKIP();
+  Client c(port());
+  std::vector<std::string> held;
+  for (int i = 0; i < 7; ++i) {
+    c.Call({"ENQUEUE", "q", "p", "BACKOFF", "fixed:1h", "SPACE", "s"});
+    held.push_back(Receipt(&c, "q"));
+  }
+  const std::string job = held[0].substr(0, held[0].find('.'));
+  c.Call({"SET", "old", "1"});
+  const struct {
+    std::vector<std::string_view> args;
+    std::string reply;
+  } cases[] = {
+      {{"ENQUEUEMANY", "many", "2", "a", "b", "PRIORITY", "7"}, "["},
+      {{"FAIL", held[0], "REASON", "bad"}, "[retry, :3600000]"},
+      {{"FAIL", held[1], "DELAY", "5s"}, "[retry, :5000]"},
+      {{"FAIL", held[2], "DEAD"}, "[dead, :0]"},
+      {{"RELEASE", held[3], "DELAY", "1h", "PRIORITY", "9"}, "OK"},
+      {{"RENEW", held[4], "FOR", "1h"}, ":36"},
+      {{"CHECKPOINT", held[4], "page 7"}, ":36"},
+      {{"COMPLETE", held[5], "RESULT", "r"}, "OK"},
+      {{"COMPLETEMANY", held[6], held[5]}, "[:1, :0]"},
+      {{"CANCEL", job}, ":1"},
+      {{"CANCEL", job}, ":0"},
+      {{"SET", "a", "1", "NX"}, "OK"},
+      {{"SET", "a", "2", "NX"}, "(null)"},
+      {{"SET", "a", "3", "IF", "2"}, "(null)"},
+      {{"SET", "a", "3", "IF", "1"}, "OK"},
+      {{"SET", "b", "4"}, "OK"},
+      {{"GET", "a"}, "3"},
+      {{"MGET", "a", "none", "b", "old"}, "[3, (null), 4, 1]"},
+      {{"EXISTS", "a", "a", "none", "old"}, ":3"},
+      {{"RANGE", "", "COUNT", "2"}, "["},
+      {{"DEL", "a", "none", "old"}, ":2"},
+      {{"MGET", "a", "old"}, "[(null), (null)]"},
+      {{"RANGE", ""}, "[0, [b, 4]]"},
+      {{"ENQUEUE", "q2", "p", "UNIQUE", "k"}, "["},
+      {{"ENQUEUE", "q2", "p", "UNIQUE", "k"}, "["},
+  };
+  EXPECT_EQ(c.Text({"MULTI"}), "OK");
+  for (const auto& test : cases) EXPECT_EQ(c.Text(test.args), "QUEUED") << test.args[0];
+  const Value all = c.Call({"EXEC"});
+  ASSERT_EQ(all.items.size(), std::size(cases)) << all.ToString();
+  for (size_t i = 0; i < all.items.size(); ++i) {
+    const std::string reply = all.items[i].ToString();
+    // What has an id or a rest of time in it is looked at below.
+    const bool begins = cases[i].reply == "[" || cases[i].reply == ":36";
+    EXPECT_EQ(begins ? reply.substr(0, cases[i].reply.size()) : reply, cases[i].reply) << i;
+  }
+  EXPECT_EQ(all.items[0].items.size(), 2u);
+  EXPECT_EQ(c.Call({"JOB", all.items[0].items[1].text}).at("priority").number, 7);
+  EXPECT_EQ(all.items[19].items[1].items.size(), 4u);
+  EXPECT_EQ(all.items[24].items[0].text, all.items[23].items[0].text);
+  EXPECT_EQ(all.items[24].items[2].text, "ready");
+  const Value info = c.Call({"QUEUE", "INFO", "q"});
+  const std::pair<const char*, int64_t> counts[] = {
+      {"ready", 0},  {"scheduled", 2}, {"leased", 1},    {"dead", 1},
+      {"failed", 3}, {"released", 1},  {"completed", 2}, {"cancelled", 1}};
+  for (const auto& [name, count] : counts) EXPECT_EQ(info.at(name).number, count) << name;
+  EXPECT_EQ(c.Text({"CANCEL", held[4].substr(0, held[4].find('.'))}), ":1");
+  EXPECT_EQ(c.Text({"EXISTS", "a", "b", "old"}), ":1");
+  // The same, wherever the one that cannot be carried out stands, changes nothing.
+  for (const std::vector<std::string_view>& lost : {std::vector<std::string_view>{"FAIL", held[5]},
+                                                    {"RELEASE", held[5]},
+                                                    {"RENEW", held[5]},
+                                                    {"CHECKPOINT", held[5], "x"},
+                                                    {"COMPLETE", held[5]}}) {
+    for (const bool first : {true, false}) {
+      c.Text({"MULTI"});
+      if (first) c.Text(lost);
+      c.Text({"SET", "c", "5"});
+      c.Text({"ENQUEUEMANY", "q3", "1", "p"});
+      if (!first) c.Text(lost);
+      EXPECT_EQ(c.Text({"EXEC"}), "-EXECABORT nothing was changed: command " +
+                                      std::string(first ? "1" : "3") + " (" + std::string(lost[0]) +
+                                      "): LEASELOST the lease of job " +
+                                      held[5].substr(0, held[5].find('.')) + " is over");
+      EXPECT_EQ(c.Text({"EXISTS", "c"}), ":0");
+      EXPECT_EQ(c.Text({"QUEUE", "INFO", "q3"}), "-NOTFOUND there is no queue 'q3'");
+    }
+  }
+}
+
 TEST_P(ServerMulti, AnyErrorAbortsAll) {
   OPEN_OR_SKIP();
   Client c(port());

@@ -210,6 +210,8 @@ bool ServerTest::Open(const SessionLimits& limits, size_t connections_max) {
   options.path = folder_ + "/data";
   options.cores = static_cast<uint16_t>(std::get<1>(GetParam()));
   options.memory = uint64_t{64} << 20;
+  options.clock = clock_;
+  options.durability = durability_;
   Result<std::unique_ptr<Engine>> engine = Engine::Open(options);
   if (!engine.ok()) {
     ADD_FAILURE() << engine.error().ToString();

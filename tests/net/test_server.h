@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "engine/engine.h"
+#include "engine/engine_clock.h"
 #include "net/server.h"
 
 namespace vestq::nettest {
@@ -81,6 +82,8 @@ class ServerTest : public testing::TestWithParam<std::tuple<IoKind, int>> {
   uint16_t port() const { return server_->port(); }
 
   std::string folder_;
+  ClockSource* clock_ = nullptr;  // of the next Open; null: the machine's
+  Durability durability_ = Durability::kSync;
   std::unique_ptr<Engine> engine_;
   std::unique_ptr<Server> server_;
   std::atomic<int> shutdowns_{0};

@@ -3,6 +3,7 @@
 that names it, a refused one leaves nothing, and an idle server with all of them stays idle."""
 
 import os
+import signal
 import sys
 import time
 
@@ -15,8 +16,6 @@ WEEK = 7 * UNITS["d"]
 NUMBERS = [0, 1, 2147483, 2147484, 4294967, 4294968, 31536000, 2147483647, 2147483648, 4294967295, 4294967296, 9223372036,
            9223372036854775, 2**63 - 1, 2**63, 2**64 - 1, 2**64, 2**64 + 1, -1, -1800000001]
 MALFORMED = ["+5s", "5.5s", "1e9s", "0x10s", "", "s", "5 s", "5S", "30", "1s1s", "٣s", "0s0"]
-# What the daemon cannot say in whole milliseconds of its own clock may have run on until it is asked.
-LATE = 20_000
 
 
 def spans(low, high):
@@ -47,8 +46,10 @@ class EdgesTest(harness.DaemonCase):
                 if ms is None:
                     self.assertRegex(self.refused(*refuse(text)), "^RANGE ")
                 else:
+                    began = time.monotonic()
                     kept = accept(text, ms)
-                    self.assertTrue(kept == ms or (isinstance(kept, tuple) and ms - LATE <= kept[0] <= ms), (kept, ms))
+                    ran = int((time.monotonic() - began) * 1000) + 2  # what is left has run on until it was asked
+                    self.assertTrue(kept == ms or (isinstance(kept, tuple) and ms - ran <= kept[0] <= ms), (kept, ms, ran))
         for text in MALFORMED:
             with self.subTest(text=text):
                 self.assertRegex(self.refused(*refuse(text)), "^ERR ")
@@ -62,8 +63,8 @@ class EdgesTest(harness.DaemonCase):
     def test_delay(self):
         def accept(text, ms):
             job = self.job(self.client.call("ENQUEUE", "q", "p", "DELAY", text))
-            self.assertEqual(job["state"], b"scheduled" if ms > 50 else job["state"])
-            return (job.get("vests-in", 0) or min(ms, 50),)
+            self.assertLessEqual(abs(job["vests"] - job["enqueued"] - ms), 2)  # two clocks, each in whole milliseconds
+            return (job.get("vests-in", 0),)
         self.each_span(0, CENTURY, accept, lambda text: ("ENQUEUE", "none", "p", "DELAY", text))
         self.assertRegex(self.refused("QUEUE", "INFO", "none"), "^NOTFOUND ")
 
@@ -78,8 +79,9 @@ class EdgesTest(harness.DaemonCase):
         receipt = self.lease("q")
         for words in (("RENEW", receipt), ("CHECKPOINT", receipt, "bytes")):
             def longer(text, ms, words=words):
-                # A lease of a few milliseconds would end before the next command.
-                return (self.client.call(*words, "FOR", text) if ms > LATE else ms,)
+                left = self.client.call(*words, "FOR", text)
+                self.client.call("RENEW", receipt, "FOR", "1h")  # the next command may take longer than this one lasts
+                return (left,)
             self.each_span(100, WEEK, longer, lambda text, words=words: (*words, "FOR", text))
         self.assertEqual(self.client.call("COMPLETE", receipt), b"OK")
 
@@ -100,7 +102,7 @@ class EdgesTest(harness.DaemonCase):
             self.client.call("RELEASE", receipt, "DELAY", text)
             left = self.job(ident).get("vests-in", 0)
             self.client.call("PROMOTE", ident)
-            return (left or min(ms, 50),)
+            return (left,)
         receipt = self.lease("q")
         refuse_fail = lambda text: ("FAIL", receipt, "DELAY", text)  # noqa: E731
         refuse_release = lambda text: ("RELEASE", receipt, "DELAY", text)  # noqa: E731
@@ -116,7 +118,7 @@ class EdgesTest(harness.DaemonCase):
 
         def accept(text, ms):
             self.client.call("RESCHEDULE", ident, "DELAY", text)
-            return (self.job(ident).get("vests-in", 0) or min(ms, 50),)
+            return (self.job(ident).get("vests-in", 0),)
         self.each_span(0, CENTURY, accept, lambda text: ("RESCHEDULE", ident, "DELAY", text))
 
     def test_options_of_jobs(self):
@@ -163,7 +165,8 @@ class EdgesTest(harness.DaemonCase):
             self.assertEqual(self.job(self.client.call("ENQUEUE", "q", "p", "AT", str(at)))["state"], b"ready", at)
         for at in (now + UNITS["h"], 2**47, 2**48 - 1):
             job = self.job(self.client.call("ENQUEUE", "q", "p", "AT", str(at)))
-            self.assertTrue(at - now - LATE <= job["vests-in"] <= at - now, (at, job))
+            self.assertEqual(job["vests"], at)
+            self.assertLessEqual(job["vests-in"], at - now)
         for at in (2**48, 10**18, 2**63, 2**64, -1):
             self.assertRegex(self.refused("ENQUEUE", "none", "p", "AT", str(at)), "^(RANGE|ERR) ", at)
         self.assertRegex(self.refused("QUEUE", "INFO", "none"), "^NOTFOUND ")
@@ -193,21 +196,65 @@ class EdgesTest(harness.DaemonCase):
             self.assertEqual(harness.to_map(waiter.read()[0])["id"], ident)
             waiter.close()
 
+    def test_waits_for_a_job(self):
+        ident = self.client.call("ENQUEUE", "q", "p", "DELAY", "1h")
+        for span in ("2147483s", "4294967295ms", "36500d", "0"):
+            waiter = self.server.client()
+            waiter.send("WAITFOR", ident, "BLOCK", span)
+            with self.assertRaises(TimeoutError):
+                waiter.socket.settimeout(0.05)
+                waiter.read()
+            waiter.close()
+        self.assertIsNone(self.client.call("WAITFOR", ident, "BLOCK", "1ms"))
+
+    def test_kept_through_time_and_restart(self):
+        """Each span that was taken is read back, a little later, and after a kill."""
+        vests = {}
+        for text, ms in spans(0, CENTURY):
+            if ms is not None and ms > 600_000:
+                ident = self.client.call("ENQUEUE", "q", "p", "DELAY", text)
+                vests[ident] = self.job(ident)["enqueued"] + ms
+        for _ in range(2):
+            self.assertIsNone(self.client.call("LEASE", "q", "BLOCK", "1s"))
+            for ident, at in vests.items():
+                job = self.job(ident)
+                self.assertEqual(job["state"], b"scheduled")
+                self.assertLessEqual(abs(job["vests"] - at), 2, job)
+            self.client.close()
+            self.server.end(signal.SIGKILL)
+            self.server.start()
+            self.client = self.server.client()
+            self.addCleanup(self.client.close)
+
     def test_idle_with_all_of_them(self):
+        """Below 2 % of a core in ten seconds with all of them pending."""
+        waiting = []
         for text, ms in spans(0, CENTURY):
             if ms is not None and ms > 600_000:
                 self.client.call("ENQUEUE", "q", "p", "DELAY", text, "EXPIRE", "36500d", "UNIQUE", text, "FOR", text)
+                self.client.call("QUEUE", "PAUSE", f"paused-{ms}", "FOR", text)
+                self.client.call("ENQUEUE", f"retried-{ms}", "p")
+                receipt = self.lease(f"retried-{ms}")
+                self.client.call("FAIL", receipt, "DELAY", text)
+                self.client.call("SCHEDULE", "SET", f"every-{ms}", "q", "p", "EVERY", text)
+                waiting.append(self.server.client())
+                waiting[-1].send("LEASE", f"paused-{ms}", "BLOCK", text)
+                self.addCleanup(waiting[-1].close)
         for at in (2**47, 2**48 - 1):
             self.client.call("ENQUEUE", "q", "p", "AT", str(at))
+        for rate in ("0.000001", "0.5", "1000000"):
+            self.client.call("QUEUE", "SET", f"rated-{rate}", "rate", rate)
+            self.client.call("ENQUEUEMANY", f"rated-{rate}", "2", "p", "p")
+            self.client.call("LEASE", f"rated-{rate}", "COUNT", "2", "FOR", "1h")
 
         def ticks():
             with open(f"/proc/{self.server.process.pid}/stat", encoding="ascii") as file:
                 return sum(int(field) for field in file.read().rsplit(")", 1)[1].split()[11:13])
         self.client.call("PING")
         before = ticks()
-        with self.assertRaises(TimeoutError):  # it says nothing, for two seconds
-            harness.read_line(self.server.process.stdout, deadline=2.0)
-        self.assertLess(ticks() - before, 10)
+        with self.assertRaises(TimeoutError):  # it says nothing
+            harness.read_line(self.server.process.stdout, deadline=10.0)
+        self.assertLess(ticks() - before, 0.02 * 10 * os.sysconf("SC_CLK_TCK"))
 
 
 if __name__ == "__main__":
