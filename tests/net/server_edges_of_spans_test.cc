@@ -117,6 +117,7 @@ TEST_P(ServerEdgesOfSpans, SpansOfQueues) {
   option("lease", 100, kWeek);
   option("keep", 0, kCentury);
   option("dead-keep", 0, kCentury);
+  option("ageing", 100, 365 * kDay);
   Spans({"FOR", 1, kCentury,
          [](const std::string& d) {
            return Words{"QUEUE", "PAUSE", "set", "FOR", d};

@@ -161,7 +161,7 @@ TEST_P(ServerUnique, WhatHoldsAKeyAndWhatFreesIt) {
        [&](const auto&) {
          c.Call({"COMPLETE", Receipt(&c)}), c.Text({"PURGE", "q", "STATE", "done"});
        },
-       "gone"},
+       ""},
   };
   for (const auto& test : cases) {
     for (const bool window : {true, false}) {
