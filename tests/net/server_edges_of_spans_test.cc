@@ -177,18 +177,18 @@ TEST_P(ServerEdgesOfSpans, BackOffs) {
                               "fixed:4294967296ms"};
   for (const std::string& text : kept) ExpectTaken(backoff, text, text);
   const std::pair<std::string, const char*> refused[] = {
-      {"fixed:31536000001ms", "-RANGE backoff delay must be at most 365d"},
-      {"list:1s,366d", "-RANGE backoff list entry must be at most 365d"},
-      {"exp:1s:366d", "-RANGE backoff cap must be at most 365d"},
-      {"exp:366d:366d", "-RANGE backoff base must be at most 365d"},
-      {"exp:0:1s", "-RANGE backoff base must be at least 1ms"},
-      {"exp:2s:1s", "-RANGE backoff base must be at most the backoff cap"},
+      {"fixed:31536000001ms", "-RANGE delay must be at most 365d"},
+      {"list:1s,366d", "-RANGE list entry must be at most 365d"},
+      {"exp:1s:366d", "-RANGE cap must be at most 365d"},
+      {"exp:366d:366d", "-RANGE base must be at most 365d"},
+      {"exp:0:1s", "-RANGE base must be at least 1ms"},
+      {"exp:2s:1s", "-RANGE base must be at most the backoff cap"},
       {"fixed:9223372036854775808ms", "-RANGE "},
       {"fixed:18446744073709551616s", "-RANGE "},
       {"fixed:18446744073709551617ms", "-RANGE "},
-      {"fixed:-1ms", "-"},
-      {"exp:-1s:1s", "-"},
-      {more, "-TOOBIG backoff list must have at most 64 entries"},
+      {"fixed:-1ms", "-ERR "},
+      {"exp:-1s:1s", "-ERR "},
+      {more, "-TOOBIG list must have at most 64 entries"},
       {"", "-ERR "},
       {"fixed", "-ERR "},
       {"fixed:", "-ERR "},
@@ -202,14 +202,23 @@ TEST_P(ServerEdgesOfSpans, BackOffs) {
       {"exp:1s:2s:3s", "-ERR "},
       {"EXP:1s:2s ", "-ERR "},
   };
-  for (const auto& [text, error] : refused) ExpectRefused(backoff, text, error);
+  // The option and its value are named, then what is wrong.
+  const auto refuse = [&](const Argument& argument) {
+    for (const auto& [text, error] : refused) {
+      const std::string all = error, code = all.substr(0, all.find(' ') + 1);
+      ExpectRefused(argument, text, code);
+      Words words = argument.words(text);
+      EXPECT_NE(Text(words).find(all.substr(code.size())), std::string::npos) << text;
+    }
+  };
+  refuse(backoff);
   const Argument of_queue = {"backoff", 0, 0,
                              [](const std::string& d) {
                                return Words{"QUEUE", "SET", "set", "backoff", d};
                              },
                              [this](const Value&) { return QueueField("backoff"); }};
   for (const std::string& text : kept) ExpectTaken(of_queue, text, text);
-  for (const auto& [text, error] : refused) ExpectRefused(of_queue, text, error);
+  refuse(of_queue);
   ExpectNothingLeft();
 }
 

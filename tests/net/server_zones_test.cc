@@ -34,6 +34,16 @@ class ServerZones : public SteppedServer {
     EXPECT_LE(got.at("next").number, clock.wall_ms + most);
     return got;
   }
+  // How many jobs its slots have put into the queue; waits until there are as many as are wanted.
+  static int64_t Put(Client* c, std::string_view queue, int64_t wanted) {
+    int64_t jobs = 0;
+    for (int i = 0; i < 10'000; ++i) {
+      const Value info = c->Call({"QUEUE", "INFO", queue});
+      jobs = info.error() ? 0 : info.at("enqueued").number;
+      if (jobs >= wanted) break;
+    }
+    return jobs;
+  }
   // Sets a schedule at `from` and lets time go by until `to`; when its jobs came. At `restart`, unless it is 0, the server is
   // down for half a quarter of an hour and comes back inside it.
   std::vector<int64_t> Walk(std::string_view cron, std::string_view zone, int64_t from, int64_t to,
@@ -225,8 +235,7 @@ TEST_P(ServerZones, MissedSlotsByPolicy) {
         const Value got = c.Call({"SCHEDULE", "GET", queue});
         EXPECT_EQ(got.at("fired").number, fired[i]) << queue;
         EXPECT_EQ(got.at("passed-over").number, passed_over[i]) << queue;
-        const Value info = c.Call({"QUEUE", "INFO", queue});
-        EXPECT_EQ(info.error() ? 0 : info.at("enqueued").number, fired[i]) << queue;
+        EXPECT_EQ(Put(&c, queue, fired[i]), fired[i]) << queue;
         EXPECT_EQ(got.at("next").number % kMinute, 0);
       }
     };
@@ -286,13 +295,15 @@ TEST_P(ServerZones, SetAgainKeepsThePhase) {
 TEST_P(ServerZones, UniqueSkipsAndCounts) {
   OPEN_OR_SKIP();
   Client c(port());
+  c.Call({"QUEUE", "SET", "q", "lease",
+          "1h"});  // or it would vanish between two slots, with its counts
   EXPECT_EQ(c.Text({"SCHEDULE", "SET", "s", "q", "p", "CRON", "* * * * *", "UNIQUE", "k"}), "OK");
   const auto expect = [&](int64_t fired, int64_t skipped) {
     const Value got = Settled(&c, "s", kMinute);
     EXPECT_EQ(got.at("fired").number, fired);
     EXPECT_EQ(got.at("skipped").number, skipped);
     EXPECT_EQ(got.at("passed-over").number, 0);
-    EXPECT_EQ(Info(&c, "q", "enqueued"), fired);
+    EXPECT_EQ(Put(&c, "q", fired), fired);
   };
   Pass(&c, kMinute - clock.wall_ms % kMinute);
   expect(1, 0);
@@ -328,7 +339,8 @@ TEST_P(ServerZones, B28_ASteppedClockRepeatsNoSlotAndLosesNone) {
         Turn(&c);
       EXPECT_EQ(c.Call({"SCHEDULE", "GET", test.policy}).at("fired").number, test.fired[step])
           << test.policy << " " << step;
-      EXPECT_EQ(Info(&c, test.policy, "enqueued"), test.fired[step]) << test.policy << " " << step;
+      EXPECT_EQ(Put(&c, test.policy, test.fired[step]), test.fired[step])
+          << test.policy << " " << step;
     }
   };
   Pass(&c, 40'000);  // 13:34:00
@@ -349,7 +361,7 @@ TEST_P(ServerZones, B28_ASteppedClockRepeatsNoSlotAndLosesNone) {
 
 // A machine that boots in 1970, with schedules set before its clock is corrected; and one that stood 20 years ahead.
 TEST_P(ServerZones, B28_SchedulesAfterACorrection) {
-  const int64_t right = Ms("2026-09-21T13:33:20Z");
+  const int64_t right = Ms("2026-09-21T13:33:00Z");
   clock.wall_ms = 0;
   OPEN_OR_SKIP();
   for (const int64_t start : {int64_t{0}, right + 20 * 365 * kDay}) {
@@ -369,9 +381,9 @@ TEST_P(ServerZones, B28_SchedulesAfterACorrection) {
     Pass(&c, kMinute);
     for (const char* name : names) {
       Settled(&c, name, kMinute);
-      EXPECT_EQ(Info(&c, name, "enqueued"), 1) << name;
+      EXPECT_EQ(Put(&c, name, 1), 1) << name;
     }
-    clock.wall_ms = right;
+    clock.wall_ms = right + 30'000;
     Turn(&c);
     for (const char* name : names) {
       const Value got = Settled(&c, name, kMinute);
@@ -379,11 +391,11 @@ TEST_P(ServerZones, B28_SchedulesAfterACorrection) {
       EXPECT_EQ(got.at("fired").number, ran ? 2 : 1) << name;
       EXPECT_GE(got.at("passed-over").number, 0) << name;
     }
-    Pass(&c, kMinute);
+    Pass(&c, 30'000);
     for (const char* name : names) {
       const bool ran = start < right && std::string_view(name).ends_with("once");
       Settled(&c, name, kMinute);
-      EXPECT_EQ(Info(&c, name, "enqueued"), ran ? 3 : 2) << name;
+      EXPECT_EQ(Put(&c, name, ran ? 3 : 2), ran ? 3 : 2) << name;
       EXPECT_EQ(c.Text({"SCHEDULE", "DEL", name}), ":1");
       c.Call({"QUEUE", "DROP", name});
     }
