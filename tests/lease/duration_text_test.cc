@@ -49,8 +49,9 @@ TEST(DurationText, BareNumberIsRefusedWithTheHint) {
 }
 
 TEST(DurationText, OtherFormsAreRefused) {
-  for (const char* text : {"", " ", "s", "ms", "-1s", "+5s", "5.5s", "1e9s", "0x10s", " 5s", "5s ",
-                           "5 s", "5S", "5sec", "1h30m", "5us", "5ns", "5w", "5y", "00", "007s"}) {
+  for (const char* text :
+       {"",    " ",  "s",    "ms",    "-1s", "+5s", "5.5s", "1e9s", "0x10s", " 5s", "5s ",
+        "5 s", "5S", "5sec", "1h30m", "5us", "5ns", "5w",   "5y",   "00",    "007s"}) {
     const Result<Duration> parsed = ParseDuration(text, "delay");
     ASSERT_FALSE(parsed.ok()) << text;
     EXPECT_EQ(parsed.error().code(), ErrorCode::kSyntax) << text;
