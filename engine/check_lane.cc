@@ -425,6 +425,7 @@ void LaneCheck::AgreeParent(const Entry& entry) {
 
 bool LaneCheck::HoldsUnique(const Entry& entry, const Job& job) {
   const keycodec::JobHeader& header = job.header;
+  if (header.unique_key.empty()) return false;
   std::string bytes;
   const Error error = store_->Get(
       Family::kRows, keycodec::UniqueKey(header.zone.queue, header.zone.space, header.unique_key),

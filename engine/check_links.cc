@@ -98,6 +98,7 @@ bool LinkCheck::HoldsUnique(JobId id, const keycodec::WaitingValue& waiting) con
   const auto job = keycodec::DecodeJobRecord(record);
   if (!job.ok()) return false;
   const keycodec::JobHeader& header = job->header;
+  if (header.unique_key.empty()) return false;
   std::string bytes;
   const bool there =
       Has(keycodec::UniqueKey(header.zone.queue, header.zone.space, header.unique_key), &bytes);
