@@ -54,13 +54,23 @@ EngineClock::EngineClock(ClockSource* source, const std::vector<keycodec::ClockV
   const int64_t boottime = source->BoottimeMs();
   const int64_t wall = source->WallMs();
   int64_t now = kStartMs;
+  int64_t newest = 0;  // of the rows of other boots
+  int64_t down = 0;
+  bool same_boot = false;
   for (const keycodec::ClockValue& row : rows) {
-    const bool same_boot = !boot_id_.empty() && row.boot_id == boot_id_;
     const int64_t mono = std::clamp<int64_t>(row.mono_ms, 0, kMonoMsMax);
-    const int64_t advance =
-        same_boot ? Advance(row.boottime_ms, boottime) : Advance(row.wall_ms, wall);
-    now = std::max(now, std::min(mono + advance, kMonoMsMax));
+    now = std::max(now, mono);
+    if (!boot_id_.empty() && row.boot_id == boot_id_) {
+      same_boot = true;
+      now = std::max(now, std::min(mono + Advance(row.boottime_ms, boottime), kMonoMsMax));
+      continue;
+    }
+    // An older row may be from before a step of the wall clock, which the newest one knows of.
+    const int64_t advance = Advance(row.wall_ms, wall);
+    down = mono > newest ? advance : mono == newest ? std::min(down, advance) : down;
+    newest = std::max(newest, mono);
   }
+  if (!same_boot) now = std::max(now, std::min(newest + down, kMonoMsMax));
   offset_ms_ = now - boottime;
   last_ms_.store(now, std::memory_order_relaxed);
 }

@@ -30,8 +30,8 @@ ClockSource* SystemClockSource();
 class EngineClock {
  public:
   // Starts from the clock rows found in the store (any number, any order; none in a new store,
-  // which starts at a positive time). Same boot id: the row's mono + what BOOTTIME advanced; else +
-  // what the wall clock advanced, never less than nothing; the greatest over the rows.
+  // which starts at a positive time). Same boot id: the row's mono + what BOOTTIME advanced; else the
+  // newest row's + what the wall clock advanced since (an older one may be from before a step of it).
   EngineClock(ClockSource* source, const std::vector<keycodec::ClockValue>& rows);
 
   // Reads the source. Never less than a value returned before, on any thread.

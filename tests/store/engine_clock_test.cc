@@ -104,6 +104,28 @@ TEST(EngineClock, TheGreatestRowCounts) {
   }
 }
 
+// A core that has had nothing to write for long has a row from before a step of the wall clock. The time
+// that a machine was down is told by the row that was written last.
+TEST(EngineClock, ARowFromBeforeAStepOfTheWallClockTellsNothing) {
+  FakeClock source;
+  source.boottime = 500;
+  keycodec::ClockValue before;
+  before.mono_ms = Days(20).ms();
+  before.wall_ms = source.wall - 10 * kYear;
+  before.boottime_ms = 40'000;
+  before.boot_id = "boot-0";
+  keycodec::ClockValue after = before;
+  after.wall_ms = source.wall - 5'000;
+  for (const int64_t later : {0, 3'000}) {
+    after.mono_ms = before.mono_ms + later;
+    for (const auto& rows :
+         std::vector<std::vector<keycodec::ClockValue>>{{before, after}, {after, before}}) {
+      EngineClock clock(&source, rows);
+      EXPECT_EQ(clock.Now().ms(), after.mono_ms + 5'000) << later;
+    }
+  }
+}
+
 TEST(EngineClock, DamagedRowsDoNotEndTime) {
   FakeClock source;
   keycodec::ClockValue row;
