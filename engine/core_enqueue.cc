@@ -42,7 +42,8 @@ void Core::Impl::Enqueue(EnqueueRequest* request) {
 Result<keycodec::JobHeader> Core::Impl::MakeHeader(const CoreQueue& queue,
                                                    const EnqueueRequest& request) {
   const QueueRecord& record = *queue.record;
-  if (request.when == EnqueueRequest::When::kDelay) now_stale_ = true;  // it runs from now
+  if (request.when == EnqueueRequest::When::kDelay || request.expire > Duration(0))
+    now_stale_ = true;  // they run from now
   const MonoTime at = now();
   keycodec::JobHeader header;
   header.zone = {queue.life.number, queue.life[KeyKind::kReady], record.order(), request.space};

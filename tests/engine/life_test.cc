@@ -359,6 +359,37 @@ TEST(LifeLimits, MaxLeasedIsANamedError) {
   EXPECT_THAT(lease.error.text(), ::testing::HasSubstr("max-leased"));
 }
 
+// What a plain job writes, to the record and the byte, so that nobody makes it dearer unnoticed. Each of the
+// three turns writes the queue's counters and the clock, two records, beside what is said here.
+TEST_F(Life, APlainJobWritesSixRecordsOfItsOwn) {
+  struct Cost {
+    uint64_t records;
+    uint64_t bytes;
+  };
+  const auto cost = [this](const std::function<void()>& run) {
+    const Cost before{world_.records_written(), world_.bytes_written()};
+    run();
+    world_.Settle();
+    return Cost{world_.records_written() - before.records, world_.bytes_written() - before.bytes};
+  };
+  // The first of a queue makes the queue, too.
+  world_.Enqueue("q", "first");
+  ASSERT_TRUE(world_.Complete(LeaseOne("q").receipt).ok());
+  const std::string payload(100, 'p');
+  LeasedJob job;
+  const Cost enqueue = cost([&] { world_.Enqueue("q", payload); });
+  const Cost lease = cost([&] { job = LeaseOne("q"); });
+  const Cost complete = cost([&] { EXPECT_TRUE(world_.Complete(job.receipt).ok()); });
+  EXPECT_EQ(job.payload, payload);
+  // READY and the record; READY out, LEASED in; LEASED out, the record out
+  EXPECT_EQ(enqueue.records, 2u + 2);
+  EXPECT_EQ(lease.records, 2u + 2);
+  EXPECT_EQ(complete.records, 2u + 2);
+  EXPECT_EQ(enqueue.bytes, 252u);
+  EXPECT_EQ(lease.bytes, 158u);
+  EXPECT_EQ(complete.bytes, 109u);
+}
+
 TEST(ReceiptText, RoundTripsAndRefusesEverythingElse) {
   const Receipt receipt{JobId(4711), {3, 12}};
   EXPECT_EQ(receipt.ToString(), "4711.3.12");

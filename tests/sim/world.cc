@@ -37,6 +37,7 @@ Error World::TryOpen() {
   options.env = env_.get();
   options.log = [this](std::string_view line) { log_.emplace_back(line); };
   options.observe_write = [this](const std::string& rep) {
+    bytes_written_ += rep.size();
     // RocksDB's batch: 8 bytes of sequence number, 4 of count, little-endian.
     for (size_t i = 0; i < 4; ++i)
       records_written_ += uint64_t{static_cast<uint8_t>(rep[8 + i])} << (8 * i);

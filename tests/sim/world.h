@@ -105,6 +105,8 @@ class World {
   const std::string& discipline_breach() const { return discipline_breach_; }
   // Puts and deletes of all batches so far, those of counters and clocks too.
   uint64_t records_written() const { return records_written_; }
+  // And the bytes of those batches, as they go to the log.
+  uint64_t bytes_written() const { return bytes_written_; }
 
  private:
   void Drop();
@@ -121,6 +123,7 @@ class World {
   bool discipline_known_ = true;  // discipline_ holds the store's keys
   std::string discipline_breach_;
   uint64_t records_written_ = 0;
+  uint64_t bytes_written_ = 0;
 };
 
 }  // namespace vestq
