@@ -91,6 +91,8 @@ LaneZone* Core::Impl::ZoneOf(SpaceState* space, LaneId lane, keycodec::Order ord
 
 void Core::Impl::Count(CoreQueue* queue, keycodec::Counter counter, int64_t delta) {
   queue->counters[counter] += delta;
+  // A core's share of a queue that others have too may be anything; their sum may not, nor that of one alone.
+  DCHECK(!alone_ || queue->counters[counter] >= 0, "COUNT-1: there is less than nothing");
   if (!queue->counters_dirty) {
     queue->counters_dirty = true;
     dirty_.push_back(queue);

@@ -20,7 +20,10 @@ Simulation::Simulation(const SimulationOptions& options)
   world.lanes = static_cast<uint16_t>(world.cores + random_.Below(5));
   world.plant_answer_before_sync = options.plant_answer_before_sync;
   world_ = std::make_unique<World>(world);
+  if (random_.Chance(0.2)) world_->clock().wall_ms = 5'000;  // a machine that begins in 1970
   world_->Open();
+  engine_offset_ms_ = world_->engine()->clock()->Now().ms() - world_->clock().boottime_ms;
+  NoteWallBegins();
   if (random_.Chance(0.5)) {
     QueueSetRequest order;
     order.queue = "sync";
@@ -28,6 +31,7 @@ Simulation::Simulation(const SimulationOptions& options)
     world_->Run(&order);
   }
   Listen();
+  limits_dead_ = random_.Chance(0.3);
   SetLimits();
 }
 
@@ -61,10 +65,13 @@ void Simulation::StartSomething() {
   if (pending_.size() >= 12) return;
   auto pending = std::make_unique<Pending>();
   pending->asked_ms = world_->clock().boottime_ms;
+  pending->asked_engine_ms = EngineMs();
   pending->asked_event = ++events_;
   const uint64_t dice = random_.Below(100);
   bool started = true;
-  if (dice < 29) {
+  if (random_.Chance(0.1)) {
+    started = StartOther(pending.get());
+  } else if (dice < 29) {
     StartEnqueue(pending.get());
   } else if (dice < 34) {
     started = StartGroup(pending.get());
@@ -95,9 +102,28 @@ void Simulation::StartSomething() {
   pending_.push_back(std::move(pending));
 }
 
+bool Simulation::StartOther(Pending* pending) {
+  switch (random_.Below(10)) {
+    case 0: return StartMany(pending);
+    case 1: return StartData(pending);
+    case 2: return random_.Chance(0.3) && StartOptions(pending);
+    case 3: return random_.Chance(0.5) && StartPause(pending);
+    case 4:
+    case 5: return StartSchedule(pending);
+    default: return StartPage(pending);
+  }
+}
+
 void Simulation::StartEnqueue(Pending* pending) {
   auto request = std::make_unique<EnqueueRequest>();
-  auto job = std::make_unique<ModelJob>();
+  pending->op = Op::kEnqueue;
+  pending->job = AddJob(request.get(), true);
+  pending->request = std::move(request);
+}
+
+Simulation::ModelJob* Simulation::AddJob(EnqueueRequest* request, bool may_be_unique) {
+  auto made = std::make_unique<ModelJob>();
+  ModelJob* const job = made.get();
   job->queue = random_.Pick(kQueues);
   job->payload =
       "job-" + std::to_string(jobs_.size()) + ":" +
@@ -109,31 +135,36 @@ void Simulation::StartEnqueue(Pending* pending) {
   if (random_.Chance(0.2)) {
     request->when = EnqueueRequest::When::kDelay;
     request->delay = Milliseconds(static_cast<int64_t>(random_.Below(20'000)));
-    job->not_before = WallTime(world_->clock().wall_ms) + request->delay;
+    VestsAfter(job, request->delay);
   } else if (random_.Chance(0.05)) {
     request->when = EnqueueRequest::When::kAt;
     request->at = WallTime(world_->clock().wall_ms) +
                   Milliseconds(static_cast<int64_t>(random_.Below(20'000)));
-    job->not_before = request->at;
+    VestsAt(job, request->at);
   }
-  Decorate(request.get(), job.get());
-  request->attempts_set = true;
-  request->attempts = random_.Chance(0.3) ? 1 + static_cast<uint32_t>(random_.Below(3)) : 0;
-  job->attempts_max = request->attempts;
-  pending->op = Op::kEnqueue;
-  pending->job = job.get();
-  pending->request = std::move(request);
-  NoteUnderPurge(job.get());
-  by_payload_[job->payload] = job.get();
-  jobs_.push_back(std::move(job));
+  job->asked_ms = EngineMs();
+  job->asked_event = events_;
+  Decorate(request, job, may_be_unique);
+  request->attempts_set = random_.Chance(0.7);
+  if (request->attempts_set) {
+    request->attempts = random_.Chance(0.3) ? 1 + static_cast<uint32_t>(random_.Below(3)) : 0;
+    job->attempts_max = request->attempts;
+    job->attempts_known = true;
+  }
+  NoteUnderPurge(job);
+  by_payload_[job->payload] = job;
+  jobs_.push_back(std::move(made));
+  return job;
 }
 
 void Simulation::StartLease(Pending* pending) {
   auto request = std::make_unique<LeaseRequest>();
   request->queues.push_back(random_.Pick(kQueues));
   if (random_.Chance(0.3)) request->queues.push_back(random_.Pick(kQueues));
+  if (random_.Chance(0.15)) request->queues.push_back(kScheduleQueue);
   request->count = random_.Chance(0.5) ? 1 : 1 + static_cast<uint32_t>(random_.Below(8));
-  request->lease = Milliseconds(static_cast<int64_t>(200 + random_.Below(10'000)));
+  if (random_.Chance(0.7))
+    request->lease = Milliseconds(static_cast<int64_t>(200 + random_.Below(10'000)));
   request->worker = "w";
   request->wait = random_.Chance(0.5);
   if (random_.Chance(0.25)) {
@@ -167,12 +198,20 @@ bool Simulation::StartOnJob(Pending* pending, Op op) {
   pending->op = op;
   pending->job = job;
   pending->receipt = job->receipt;
+  pending->attempt = job->attempt;
   ++job->busy;
   Note(job, OpName(op) + " asked");
   switch (op) {
     case Op::kComplete: {
       auto request = std::make_unique<CompleteRequest>();
       request->receipt = job->receipt;
+      if (random_.Chance(0.5)) request->result = "result " + std::to_string(events_);
+      pending->result = request->result;
+      job->results.push_back(request->result);
+      for (const auto& other : pending_) {
+        if (other->op == Op::kPurge)
+          NoteKept(job, static_cast<const PurgeRequest&>(*other->request));
+      }
       pending->request = std::move(request);
       job->maybe_gone = true;
       break;
@@ -238,6 +277,12 @@ bool Simulation::StartOnJob(Pending* pending, Op op) {
     case Op::kLimits:
     case Op::kSpaceSet:
     case Op::kSpaces:
+    case Op::kPeek:
+    case Op::kEnqueueMany:
+    case Op::kData:
+    case Op::kOptions:
+    case Op::kPause:
+    case Op::kSchedule:
     case Op::kCheckpoint: return false;
   }
   return true;
@@ -246,7 +291,22 @@ bool Simulation::StartOnJob(Pending* pending, Op op) {
 // --- Faults
 // ----------------------------------------------------------------------------------------------------------
 
+void Simulation::CutOff(Pending* pending) {
+  if (pending->op == Op::kData) CutData(*pending, nullptr);
+  for (auto& part : pending->parts) {
+    Cut(part.get());
+    if (part->op == Op::kData) CutData(*part, pending->group);
+  }
+  Cut(pending);
+}
+
 void Simulation::Cut(Pending* pending) {
+  if (pending->op == Op::kPurge) {
+    for (ModelJob* const job : pending->many) {
+      --job->busy;
+      job->end_unknown = true;
+    }
+  }
   if (pending->job == nullptr || pending->op == Op::kEnqueue) return;
   --pending->job->busy;
   if (pending->op == Op::kFail || pending->op == Op::kRelease || pending->op == Op::kRenew)
@@ -258,38 +318,43 @@ void Simulation::Cut(Pending* pending) {
 void Simulation::CrashSomehow() {
   ++crashes_;
   // Nobody will hear these answers; whether they were carried out is open.
-  for (auto& pending : pending_) {
-    Cut(pending.get());
-    for (auto& part : pending->parts) Cut(part.get());
-  }
+  for (auto& pending : pending_) CutOff(pending.get());
   const uint64_t dice = random_.Below(4);
   const char* const kind = dice == 0 ? "KILL" : "POWER CUT";
   if (dice == 0) {
     world_->Kill();
   } else {
     world_->PowerCut(dice == 1 ? CrashMode::kLoseUnsynced : CrashMode::kTorn);
-    world_->Boot(Milliseconds(static_cast<int64_t>(random_.Below(30'000))));
+    BootAfter(Milliseconds(static_cast<int64_t>(random_.Below(30'000))));
   }
   pending_.clear();
+  walk_ = {};
+  replacing_.clear();
   CutLimits();
+  CutOptions();
+  CutSchedules();
   // A claim whose LEASE was never answered may have used an attempt, and may have been the last
   // one.
   for (auto& job : jobs_) {
-    if (job->attempts_max != 0) job->may_be_dead = true;
+    if (job->attempts_max != 0 || !job->attempts_known) job->may_be_dead = true;
     if (!job->gone && job->id != JobId(0)) Note(job.get(), kind);
     // Leases that were answered stand (I3: never shorter); by another boot's clock they are not
     // followed.
   }
-  Reopen();
+  Reopen(dice != 0);
 }
 
-void Simulation::Reopen() {
+void Simulation::Reopen(bool booted) {
   for (const std::string& violation : world_->CheckOffline())
     return Broken("SIM-8: after a crash: " + violation);
   const Error error = world_->TryOpen();
   if (!error.ok()) return Broken("SIM-8: does not open after a crash: " + error.ToString());
+  TakeClock(booted);
   SettleGroups();
   Listen();
+  Look();
+  for (auto& job : jobs_)
+    if (!job->acknowledged) job->key.clear();  // it is not there
 }
 
 // --- The run
@@ -298,11 +363,17 @@ void Simulation::Reopen() {
 std::string Simulation::Run() {
   for (size_t step = 0; step < options_.steps && broken_.empty(); ++step) {
     const uint64_t dice = random_.Below(1000);
-    if (dice < 250) {
+    if (dice < 2) {
+      Look();
+      if (broken_.empty() && !walk_.on) SetOrder();
+      if (broken_.empty() && !walk_.on) BeginWalk();
+    } else if (dice < 250) {
       StartSomething();
     } else if (dice < 960) {
       world_->Step();
-    } else if (dice < 997) {
+    } else if (dice == 996) {
+      StepWall();
+    } else if (dice < 996) {
       world_->Advance(Milliseconds(
           static_cast<int64_t>(random_.Chance(0.9) ? random_.Below(50) : random_.Below(5000))));
     } else {
@@ -310,75 +381,13 @@ std::string Simulation::Run() {
     }
     if (broken_.empty()) HearEvents();
     if (broken_.empty()) CollectAnswers();
+    if (broken_.empty() && walk_.ended) EndWalk();
     if (!world_->discipline_breach().empty()) Broken(world_->discipline_breach());
   }
   faults_ = false;
   if (broken_.empty()) Drain();
   if (broken_.empty()) CheckEnd();
   return broken_;
-}
-
-// Faults have stopped: everything must come out.
-void Simulation::Drain() {
-  world_->Settle();
-  CollectAnswers();
-  SetLimits();
-  int idle = 0;
-  for (int round = 0; round < 2000 && idle < 3 && broken_.empty(); ++round) {
-    bool any = false;
-    for (const char* queue : kQueues) {
-      for (;;) {
-        auto leased = world_->Lease(queue, 50, Seconds(30),
-                                    static_cast<uint16_t>(random_.Below(world_->options().cores)));
-        CollectAnswers();
-        if (leased.empty() || !broken_.empty()) break;
-        any = true;
-        for (const LeasedJob& job : leased) {
-          Delivered(job, ++events_);
-          if (!broken_.empty()) return;
-          const Error error = world_->Complete(job.receipt);
-          if (!error.ok()) return Broken("SIM-5: a fresh receipt was refused: " + error.ToString());
-          ModelJob* const model = Find(job.receipt.id);
-          model->gone = true;
-          model->gone_event = ++events_;
-          model->has_lease = false;
-        }
-      }
-    }
-    world_->Advance(any ? Seconds(1) : Hours(13));  // the longest back-off
-    world_->Settle();
-    CollectAnswers();
-    idle = any ? 0 : idle + 1;
-    // Nothing is left but dead letters: they come out as well, one after the other where they share a
-    // unique key.
-    if (idle == 3 && RedriveAll()) idle = 0;
-  }
-  if (idle < 3) Broken("SIM-8: the queues do not drain");
-}
-
-void Simulation::CheckEnd() {
-  CheckWaits();
-  for (const char* queue : kQueues) {
-    const QueueCounts counts = world_->Counts(queue);
-    if (counts.ready != 0 || counts.scheduled != 0 || counts.leased != 0 || counts.dead != 0 ||
-        counts.waiting != 0 || counts.bytes != 0) {
-      return Broken(std::string("SIM-8: after the drain ") + queue + " counts " +
-                    std::to_string(counts.ready) + " ready, " + std::to_string(counts.scheduled) +
-                    " scheduled, " + std::to_string(counts.leased) + " leased, " +
-                    std::to_string(counts.dead) + " dead, " + std::to_string(counts.waiting) +
-                    " waiting, " + std::to_string(counts.bytes) + " bytes");
-    }
-  }
-  for (const auto& job : jobs_) {
-    if (!job->acknowledged || job->gone || job->maybe_gone) continue;
-    const JobState state = world_->State(job->id);
-    return Broken("SIM-1: job " + std::to_string(job->id.value()) +
-                      " was acknowledged and never came out; its state is " +
-                      std::string(JobStateName(state)),
-                  job.get());
-  }
-  CheckGroups();
-  for (const std::string& violation : world_->Violations()) return Broken("SIM-8: " + violation);
 }
 
 uint64_t Simulation::fingerprint() const { return history_ ^ world_->fs().history(); }

@@ -20,6 +20,11 @@
 //   SIM-17  no more run than the limits of a queue and of its spaces allow: simulation_limits.cc,
 //           simulation_spaces.cc
 //   SIM-18  what SPACES says: simulation_spaces.cc
+//   SIM-23  options of queues and of jobs, pauses, results: simulation_options.cc
+//   SIM-24  schedules: simulation_schedules.cc
+//   SIM-25  the application's data: simulation_data.cc
+//   SIM-22  PEEK and the counters: simulation_look.cc
+//   SIM-20, SIM-21  engine time, the wall clock's steps, EXPIRE: simulation_time.cc
 //   SIM-8  at rest and after every crash the offline check finds nothing, and everything drains
 //
 // FAMILY-1 of engine/batch.h is checked for every batch that is written.
@@ -32,11 +37,15 @@
 #include <map>
 #include <memory>
 #include <optional>
+#include <set>
 #include <string>
 #include <utility>
 #include <vector>
 
+#include "engine/group_request.h"
+#include "engine/kv_request.h"
 #include "engine/purge_request.h"
+#include "engine/schedule_request.h"
 #include "engine/space_request.h"
 #include "tests/sim/world.h"
 
@@ -59,6 +68,7 @@ class Simulation {
   uint64_t fingerprint() const;
   uint64_t crashes() const { return crashes_; }
   uint64_t deliveries() const { return deliveries_; }
+  uint64_t walks() const { return walks_; }
 
  private:
   struct ModelJob;
@@ -85,6 +95,72 @@ class Simulation {
     int64_t boot = 0;
     std::vector<int64_t> at_ms;
   };
+  struct Backoff {  // exp with a cap; else one step or a list
+    std::vector<int64_t> steps_ms;
+    int64_t cap_ms = 0;
+    std::string Text() const;
+    std::pair<int64_t, int64_t> Range(uint32_t failures) const;
+  };
+  struct ModelOptions {  // of a queue; without a value: the default
+    bool known = true;
+    uint64_t event = 0;  // since when
+    int64_t from_boot = 0;
+    int64_t from_ms = 0;
+    std::optional<Duration> lease;
+    std::optional<uint32_t> attempts;
+    std::optional<Duration> keep;
+    std::optional<Backoff> backoff;
+    std::optional<uint64_t> dead_max;
+    std::optional<Duration> dead_keep;
+    int unsettled = 0;           // changes and DROPs under way
+    int pauses = 0;              // the same of PAUSE and RESUME
+    int64_t paused_from_ms = 0;  // engine time between which it is certainly paused
+    int64_t paused_until_ms = 0;
+  };
+  struct ModelSchedule {
+    bool there = false;
+    bool unsettled = false;  // something is asked
+    bool unsure = false;     // a crash took the answer
+    bool disturbed = true;   // since the last look: changed, or by the wall clock
+    bool paused = false;
+    bool cron = false;
+    bool unique = false;
+    int version = 0;  // of its payload: another after each DEL
+    int64_t period_ms = 0;
+    keycodec::Missed missed = keycodec::Missed::kOnce;
+    uint64_t runs_least = 0, runs_most = 0;
+    int64_t next_ms = 0;  // this and what follows: at the last look
+    uint64_t fired = 0, skipped = 0, passed_over = 0;
+  };
+  struct Slots {  // jobs of one payload
+    std::set<JobId> seen;
+    bool closed = false;  // no more of them may come
+  };
+  using DataValues = std::set<std::optional<std::string>>;
+  struct ModelData {  // a key: what it may hold
+    DataValues may;
+    bool busy = false;
+    std::vector<std::string> history;
+  };
+  // How a job is shown; where two are equal it has stayed where it was.
+  struct Stamp {
+    JobState state = JobState::kGone;
+    std::string queue;
+    uint32_t attempt = 0;
+    size_t notes = 0;
+    uint32_t redrives = 0;
+    bool operator==(const Stamp&) const = default;
+  };
+  struct Walk {  // over the pages of PEEK
+    bool on = false;
+    bool asked = false;
+    bool ended = false;
+    std::string queue;
+    JobState state = JobState::kReady;
+    std::string cursor = "0";
+    std::map<JobId, Stamp> before;
+    std::map<JobId, uint32_t> times;
+  };
   struct Pending;
   enum class Op : uint8_t {
     kEnqueue,
@@ -105,12 +181,21 @@ class Simulation {
     kPurge,
     kLimits,
     kSpaceSet,
-    kSpaces
+    kSpaces,
+    kPeek,
+    kEnqueueMany,
+    kData,
+    kOptions,
+    kPause,
+    kSchedule
   };
   static std::string OpName(Op op);
 
   void StartSomething();
+  bool StartOther(Pending* pending);
   void StartEnqueue(Pending* pending);
+  ModelJob* AddJob(EnqueueRequest* request, bool may_be_unique);
+  void Acknowledge(ModelJob* job, JobId id, const Pending& pending);
   void StartLease(Pending* pending);
   bool StartOnJob(Pending* pending, Op op);
   void CollectAnswers();
@@ -121,12 +206,16 @@ class Simulation {
   bool StartHandling(Pending* pending);
   void AnsweredHandling(Pending* pending);
   bool StartRedrive(Pending* pending);
-  void NoteRedrive(bool moves);
+  void NoteRedrive(const ModelJob* only, bool moves);
+  void AnsweredRedrive(Pending* pending);
   bool RedriveAll();
   bool CancelDead();
+  bool PromoteLate();
   void NoteRevoked(ModelJob* job);
   // simulation_purge.cc
   bool StartPurge(Pending* pending);
+  bool StartPurgeIds(Pending* pending);
+  void AnsweredPurgeIds(Pending* pending);
   void AnsweredPurge(Pending* pending);
   void NoteUnderPurge(ModelJob* job);
   void NoteWindowsPurged(const PurgeRequest& purge, const Pending& pending, uint64_t event);
@@ -137,7 +226,7 @@ class Simulation {
   bool RevokedSince(const ModelJob& job, int64_t claimed_ms) const;
 
   // simulation_extras.cc
-  void Decorate(EnqueueRequest* request, ModelJob* job);
+  void Decorate(EnqueueRequest* request, ModelJob* job, bool may_be_unique);
   bool AnsweredUnique(const Pending& pending);
   bool MayBeFinished(const ModelJob& job) const;
   bool StartCheckpoint(Pending* pending);
@@ -181,10 +270,110 @@ class Simulation {
   bool StartSpaces(Pending* pending, const std::string& queue, const std::string& space);
   void AnsweredSpaces(const Pending& pending);
 
+  // simulation_many.cc
+  bool StartMany(Pending* pending);
+  std::vector<ModelJob*> AddMany(EnqueueManyRequest* request, ModelGroup* group);
+  void AnsweredMany(Pending* pending);
+  void Together(ModelGroup* group);
+  std::unique_ptr<Request> CompleteSome(Pending* pending, size_t member);
+  void AnsweredOneOfMany(const CompleteManyRequest& many, size_t place, Pending* part);
+
+  // simulation_data.cc
+  bool StartData(Pending* pending);
+  std::unique_ptr<Request> AnySet(const std::string& key, DataValues* after);
+  void AnsweredData(const Pending& pending);
+  void AnsweredSet(const DataSetRequest& request);
+  void AnsweredRange(const Pending& pending);
+  void SawData(const std::string& key, const std::optional<std::string>& value);
+  void CutData(const Pending& pending, ModelGroup* group);
+  void NoteData(const std::string& key, const std::string& what);
+  void BrokenData(const std::string& key, const std::string& sentence);
+
+  // simulation_options.cc
+  Backoff AnyBackoff();
+  bool StartOptions(Pending* pending);
+  void AnsweredOptions(Pending* pending);
+  bool StartPause(Pending* pending);
+  void ForgetOptions(const std::string& queue, bool asked);
+  void CutOptions();
+  void ResumeAll();
+  void SetOrder();
+  void CheckDeadMax(const std::string& queue, int64_t dead);
+  const ModelOptions* OptionsAt(const std::string& queue, int64_t claimed_ms);
+  void CheckGranted(const LeasedJob& leased, ModelJob* job, int64_t claimed_ms);
+  void TakeAttempts(ModelJob* job, const Pending& pending);
+  void CheckRetry(const Pending& pending, const FailRequest& request, ModelJob* job);
+  void Completed(ModelJob* job, const Pending& pending);
+  bool MustBeKept(const ModelJob& job) const;
+  void CheckResult(const std::string& result, const ModelJob& job);
+  void CheckKept(const ModelJob& job);
+  static void NoteKept(ModelJob* job, const PurgeRequest& purge);
+
+  // simulation_schedules.cc
+  bool StartSchedule(Pending* pending);
+  void ChooseTiming(ModelSchedule* schedule);
+  static void FillSchedule(const ModelSchedule& schedule, ScheduleRequest* request);
+  static std::string PayloadOf(const std::string& name, const ModelSchedule& schedule);
+  void AnsweredSchedule(const Pending& pending);
+  void Deleted(const std::string& name, ModelSchedule* schedule);
+  void CutSchedules();
+  ModelJob* SlotJob(JobId id, const std::string& payload);
+  void CheckSchedules();
+  void CheckSchedule(const std::string& name, ModelSchedule* schedule);
+  static void Adopt(const keycodec::ScheduleValue& row, ModelSchedule* schedule);
+  void CheckSlots(const std::string& who, const keycodec::ScheduleValue& row,
+                  const ModelSchedule& before);
+  void CalmSchedules();
+  void DeleteSchedules();
+
+  // simulation_replace.cc
+  void NoteReplace(ModelJob* job);
+  bool MayReplace(const std::string& key) const;
+  void NotReplaced(const ModelJob* job, const ModelJob* but);
+  void AnsweredReplace(const Pending& pending);
+  ModelJob* Resolve(JobId id, const std::string& payload);
+  static bool PayloadFits(const ModelJob& job, const std::string& payload);
+
+  // simulation_look.cc
+  void Look();
+  void LookAt(const std::string& queue);
+  void CheckShown(const JobRequest& shown, const std::string& queue, JobState state);
+  void CheckState(const JobRequest& shown, ModelJob* job, JobState state);
+  void Moved(ModelJob* job, JobId id);
+  Stamp StampOf(const ModelJob& job, const JobRequest& shown) const;
+  void BeginWalk();
+  bool StartPage(Pending* pending);
+  void AnsweredPage(const Pending& pending);
+  void EndWalk();
+
+  // simulation_time.cc
+  int64_t EngineMs() const;
+  void TakeClock(bool booted);
+  void CheckClock();
+  void NoteAnswered(const Pending& pending);
+  void BootAfter(Duration down);
+  void NoteWallBegins();
+  void NoteWallEnds();
+  void StepWall();
+  int64_t WallPeakMs(uint64_t since_event) const;
+  int64_t ClaimedMs(const LeasedJob& leased);
+  void CheckAge(const LeasedJob& leased, const ModelJob& job, int64_t claimed_engine_ms);
+  void VestsAfter(ModelJob* job, Duration delay);
+  void VestsAt(ModelJob* job, WallTime at);
+  static void VestsAnyTime(ModelJob* job);
+  void CheckTime(const ModelJob& job, int64_t claimed_engine_ms);
+  void ExpiresAfter(ModelJob* job, const EnqueueRequest& request);
+  void ExpiresAnew(ModelJob* job, Duration later);
+  bool MayHaveLapsed(const ModelJob& job) const;
+  bool MayBeGone(const ModelJob& job) const;
+  void CheckExpiry(const LeasedJob& leased, const ModelJob& job, int64_t claimed_engine_ms);
+
+  void CutOff(Pending* pending);
   void Cut(Pending* pending);
   // simulation_watch.cc
   void Listen();
   void HearEvents();
+  void HeardLapse(ModelJob* job);
   bool StartWaitFor(Pending* pending);
   void AnsweredWaitFor(const Pending& pending);
   void CheckSpaces(const LeaseRequest& request);
@@ -192,7 +381,7 @@ class Simulation {
 
   void Delivered(const LeasedJob& job, uint64_t asked_event);
   void CrashSomehow();
-  void Reopen();
+  void Reopen(bool booted);
   void Drain();
   void CheckEnd();
   void Broken(const std::string& sentence, const ModelJob* job = nullptr);
@@ -213,11 +402,35 @@ class Simulation {
   std::map<std::pair<std::string, std::string>, ModelSpace> spaces_;  // by queue and space
   std::map<std::string, uint64_t> drop_asked_;  // when a DROP last was, by queue
   std::map<std::string, Starts> starts_;
+  std::map<std::string, ModelData> data_;
+  std::map<std::string, ModelOptions> queue_options_;
+  std::map<std::string, keycodec::Order> order_;  // of queues, where it is known
+  std::set<std::string> loses_dead_;              // queues that may have dropped dead letters
+  bool limits_dead_ = false;
+  Duration lease_for_;  // FOR of the LEASE that is being answered
+  std::map<std::string, ModelSchedule> schedules_;
+  std::map<std::string, Slots> slots_;  // by payload
+  std::vector<std::string> closing_;  // payloads of schedules that were deleted since the last look
+  std::set<std::string> replacing_;   // unique keys for which a REPLACE is under way
+  std::map<JobId, Stamp> shown_;      // at the last look
+  Walk walk_;
+  uint64_t walks_ = 0;
   std::string broken_;
   uint64_t crashes_ = 0;
   uint64_t deliveries_ = 0;
   uint64_t events_ = 0;  // counts questions and final answers, to order them
   uint64_t history_ = 1469598103934665603ull;
+  struct Wall {  // what the wall clock showed from then on, beside boottime
+    int64_t from_ms = 0;
+    int64_t offset_ms = 0;
+  };
+  std::vector<Wall> walls_;                          // of this boot
+  std::vector<std::pair<uint64_t, int64_t>> peaks_;  // what it had come to at each step, by event
+  int64_t engine_offset_ms_ = 0;                     // engine time less boottime
+  int64_t answered_ms_ = 0;                          // engine time that a boot may not undercut
+  int64_t latest_ms_ = 0;                            // nor exceed
+  int64_t stepped_by_ms_ = 0;                        // forward, and not told by an answer since
+  uint64_t stepped_event_ = 0;
   bool faults_ = true;
 };
 

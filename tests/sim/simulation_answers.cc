@@ -36,15 +36,7 @@ void Simulation::Answered(Pending* pending) {
         return;
       }
       if (!job->key.empty() && !AnsweredUnique(*pending)) return;
-      if (job->id != JobId(0) && job->id != request.id) return Broken("SIM-2: an id changed");
-      if (job->id == JobId(0) && by_id_.count(request.id) != 0)
-        return Broken("SIM-2: an id was given twice");
-      job->id = request.id;
-      job->acknowledged = true;
-      job->acknowledged_event = ++events_;
-      Note(job, "ENQUEUE answered, attempts " + std::to_string(job->attempts_max));
-      by_id_[job->id] = job;
-      return;
+      return Acknowledge(job, request.id, *pending);
     }
     case Op::kLease: return AnsweredLease(pending);
     case Op::kRevoke:
@@ -58,14 +50,39 @@ void Simulation::Answered(Pending* pending) {
     case Op::kSpaceSet: return AnsweredSpace(pending);
     case Op::kSpaces: return AnsweredSpaces(*pending);
     case Op::kWaitFor: return AnsweredWaitFor(*pending);
+    case Op::kPeek: return AnsweredPage(*pending);
+    case Op::kEnqueueMany: return AnsweredMany(pending);
+    case Op::kData: return AnsweredData(*pending);
+    case Op::kOptions:
+    case Op::kPause: return AnsweredOptions(pending);
+    case Op::kSchedule: return AnsweredSchedule(*pending);
     default: return AnsweredSettle(pending);
   }
+}
+
+void Simulation::Acknowledge(ModelJob* job, JobId id, const Pending& pending) {
+  if (job->id != JobId(0) && job->id != id && job->may_move) {
+    job->acknowledged = true;
+    job->old_ids.insert(id);
+    return;
+  }
+  if (job->id != JobId(0) && job->id != id) return Broken("SIM-2: an id changed");
+  if (job->id == JobId(0) && by_id_.count(id) != 0) return Broken("SIM-2: an id was given twice");
+  job->id = id;
+  job->acknowledged = true;
+  job->acknowledged_event = ++events_;
+  job->answered_ms = EngineMs();
+  TakeAttempts(job, pending);
+  NoteAnswered(pending);
+  Note(job, "ENQUEUE answered, attempts " + std::to_string(job->attempts_max));
+  by_id_[job->id] = job;
 }
 
 void Simulation::AnsweredLease(Pending* pending) {
   const auto& request = static_cast<const LeaseRequest&>(*pending->request);
   if (!request.error.ok()) return Broken("LEASE failed: " + request.error.ToString());
   CheckSpaces(request);
+  lease_for_ = request.lease;
   for (const LeasedJob& job : request.jobs) Delivered(job, pending->asked_event);
 }
 
@@ -74,23 +91,20 @@ void Simulation::Delivered(const LeasedJob& leased, uint64_t asked_event) {
   history_ = (history_ ^ leased.receipt.id.value() ^ (leased.receipt.fence.claim << 20)) *
              1099511628211ull;
   const std::string id = std::to_string(leased.receipt.id.value());
-  auto it = by_payload_.find(std::string(leased.payload));
-  if (it == by_payload_.end())
-    return Broken("SIM-2: job " + id + " has a payload that nobody enqueued");
-  ModelJob* const job = it->second;
+  ModelJob* const job = Resolve(leased.receipt.id, std::string(leased.payload));
+  if (job == nullptr) return Broken("SIM-2: job " + id + " has a payload that nobody enqueued");
+  if (asked_event > job->replaced_event && !PayloadFits(*job, std::string(leased.payload)))
+    return Broken("SIM-2: job " + id + " has a payload from before a REPLACE", job);
   if (job->old_ids.count(leased.receipt.id) != 0) return;  // claimed before it got its new id
   if (job->id != JobId(0) && job->id != leased.receipt.id && job->may_move) {
-    job->old_ids.insert(job->id);
-    job->receipt = Receipt();
-    job->has_lease = false;
-    Note(job, "goes on as job " + id);
+    Moved(job, leased.receipt.id);
   } else if (job->id != JobId(0) && job->id != leased.receipt.id) {
     return Broken("SIM-2: payload of job " + std::to_string(job->id.value()) + " came as job " +
                   id);
   }
   if (job->group != nullptr && job->group->outcome == ModelGroup::Outcome::kNot)
     return Broken("SIM-11: job " + id + " is of a group that was not carried out", job);
-  if (job->group != nullptr) job->group->seen = true;
+  if (job->group != nullptr) Together(job->group);
   job->id = leased.receipt.id;
   by_id_[job->id] = job;
   if (job->gone) {
@@ -100,9 +114,8 @@ void Simulation::Delivered(const LeasedJob& leased, uint64_t asked_event) {
   CheckPurged(leased, asked_event, job);
   // The deadline that the answer states is exact; it was claimed a while ago. The lease before must
   // have ended by the time of this claim.
-  const int64_t now_ms = world_->clock().boottime_ms;
-  const int64_t claimed_ms =
-      now_ms + (leased.deadline.ms() - world_->clock().wall_ms) - leased.lease_left.ms();
+  const int64_t claimed_ms = ClaimedMs(leased);
+  const int64_t claimed_engine_ms = claimed_ms + engine_offset_ms_;
   if (job->deliveries > 0 && leased.receipt.fence < job->receipt.fence) {
     // An older claim whose answer took its time; the newer one is known already.
     const int64_t until_ms = claimed_ms + leased.lease_left.ms();
@@ -127,8 +140,12 @@ void Simulation::Delivered(const LeasedJob& leased, uint64_t asked_event) {
   }
   const bool moved_since =  // it had been claimed before RESCHEDULE moved it
       job->moved_boot == world_->clock().boot && claimed_ms <= job->moved_ms;
-  if (world_->clock().wall_ms < job->not_before.ms() && !moved_since)
-    return Broken("SIM-7: job " + id + " came early", job);
+  if (!moved_since) CheckTime(*job, claimed_engine_ms);
+  CheckAge(leased, *job, claimed_engine_ms);
+  if (job->deliveries == 0) CheckExpiry(leased, *job, claimed_engine_ms);
+  CheckGranted(leased, job, claimed_ms);
+  job->attempt = leased.attempt;
+  job->delivered_event = ++events_;
   ++job->deliveries;
   CheckExtras(leased, job);
   if (job->deliveries == 1) CheckParents(job);
@@ -149,7 +166,7 @@ void Simulation::Delivered(const LeasedJob& leased, uint64_t asked_event) {
   job->claimed_ms = claimed_ms;
   job->claim_boot = world_->clock().boot;
   job->receipt = leased.receipt;
-  job->lease_until_ms = now_ms + (leased.deadline.ms() - world_->clock().wall_ms);
+  job->lease_until_ms = claimed_ms + leased.lease_left.ms();
   job->lease_boot = world_->clock().boot;
   if (RevokedSince(*job, claimed_ms)) job->lease_until_ms = 0;
   CheckLimits(leased, job, claimed_ms);
@@ -171,12 +188,15 @@ void Simulation::AnsweredSettle(Pending* pending) {
     const auto& request = static_cast<const JobRequest&>(*pending->request);
     if (!error.ok()) return Broken("JOB failed: " + error.ToString());
     if (request.state == JobState::kGone) {
-      if (job->acknowledged && !job->gone && !job->maybe_gone && !job->may_move)
+      if (job->acknowledged && !MayBeGone(*job) && !job->may_move)
         Broken("SIM-1: JOB does not know job " + id, job);
+      if (MustBeKept(*job) && request.id == job->id)
+        Broken("SIM-23: JOB does not know what is kept of job " + id, job);
     } else if (request.state == JobState::kDone) {
       if (!job->gone && !job->maybe_gone)
         Broken("SIM-1: JOB says that job " + id + " is done", job);
-    } else if (request.payload != job->payload) {
+      CheckResult(request.result, *job);
+    } else if (!PayloadFits(*job, request.payload)) {
       Broken("SIM-2: JOB shows another payload for job " + id, job);
     } else if (job->gone && request.state != JobState::kDead) {
       Broken("SIM-4: JOB shows job " + id + " as " + std::string(JobStateName(request.state)) +
@@ -192,7 +212,8 @@ void Simulation::AnsweredSettle(Pending* pending) {
       job->gone_event = ++events_;
       job->cancelled_event = pending->asked_event;
       job->has_lease = false;
-    } else if (!job->gone && !job->maybe_gone && !job->may_move) {
+    } else if (job->maybe_gone = job->end_unknown;
+               job->acknowledged && !MayBeGone(*job) && !job->may_move) {
       Broken("SIM-1: CANCEL does not know job " + id, job);
     }
     return;
@@ -216,12 +237,27 @@ void Simulation::AnsweredSettle(Pending* pending) {
       job->gone = true;
       job->gone_event = ++events_;
       job->has_lease = false;
+      Completed(job, *pending);
       break;
-    case Op::kFail:
-      if (static_cast<const FailRequest&>(*pending->request).dead) job->dead = true;
+    case Op::kFail: {
+      const auto& request = static_cast<const FailRequest&>(*pending->request);
       job->has_lease = false;
+      if (request.dead) {
+        job->dead = true;
+        break;
+      }
+      CheckRetry(*pending, request, job);
+      if (job->time_event <= pending->asked_event)
+        job->not_before_ms = pending->asked_engine_ms + request.retry_in.ms();
       break;
-    case Op::kRelease: job->has_lease = false; break;
+    }
+    case Op::kRelease:
+      job->has_lease = false;
+      if (job->time_event <= pending->asked_event) {
+        job->not_before_ms = pending->asked_engine_ms +
+                             static_cast<const ReleaseRequest&>(*pending->request).delay.ms();
+      }
+      break;
     case Op::kRenew:
       if (!newer) {
         // Carried out some time between the question and now.

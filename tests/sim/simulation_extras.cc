@@ -8,20 +8,28 @@
 //           redriven, when one was cancelled after the job's ENQUEUE had been answered
 #include <algorithm>
 
+#include "lease/backoff.h"
 #include "tests/sim/simulation.h"
 #include "tests/sim/simulation_model.h"
 
 namespace vestq {
 
-void Simulation::Decorate(EnqueueRequest* request, ModelJob* job) {
+void Simulation::Decorate(EnqueueRequest* request, ModelJob* job, bool may_be_unique) {
   if (random_.Chance(0.3)) {
     request->type = "type-" + std::to_string(random_.Below(5));
     request->headers.emplace_back("n", std::to_string(jobs_.size()));
     job->type = request->type;
   }
-  if (random_.Chance(0.2)) {
-    request->unique_key = "key-" + std::to_string(random_.Below(6));
-    job->key = request->queue + "/" + request->space + "/" + request->unique_key;
+  if (may_be_unique && random_.Chance(0.2)) {
+    const std::string name = "key-" + std::to_string(random_.Below(6));
+    const std::string key = request->queue + "/" + request->space + "/" + name;
+    if (!replacing_.contains(key)) {
+      request->unique_key = name;
+      job->replaces = request->unique_replace = random_.Chance(0.3) && MayReplace(key);
+      job->key = key;
+    }
+  }
+  if (!job->key.empty()) {
     if (random_.Chance(0.3)) {
       request->unique_window = Milliseconds(static_cast<int64_t>(1 + random_.Below(20'000)));
       job->window = true;
@@ -29,11 +37,22 @@ void Simulation::Decorate(EnqueueRequest* request, ModelJob* job) {
   }
   if (random_.Chance(0.1)) {
     request->expire = Milliseconds(static_cast<int64_t>(1 + random_.Below(10'000)));
-    job->maybe_gone = job->end_unknown = true;
   }
-  if (random_.Chance(0.1))
-    request->keep = Milliseconds(static_cast<int64_t>(1 + random_.Below(20'000)));
+  if (random_.Chance(0.15)) {
+    request->keep = Milliseconds(static_cast<int64_t>(random_.Below(20'000)));
+    job->keep_ms = request->keep->ms();
+  }
+  if (random_.Chance(0.15)) {
+    request->lease = Milliseconds(static_cast<int64_t>(300 + random_.Below(15'000)));
+    job->lease_ms = request->lease.ms();
+  }
+  if (random_.Chance(0.15)) {
+    job->backoff = AnyBackoff();
+    request->backoff = *ParseBackoff(job->backoff->Text());
+  }
   if (random_.Chance(0.25)) PickParents(request, job);
+  ExpiresAfter(job, *request);
+  if (job->replaces) NoteReplace(job);
 }
 
 // Some of the last jobs, whatever has become of them: chains, diamonds, fans.
@@ -51,7 +70,7 @@ void Simulation::PickParents(EnqueueRequest* request, ModelJob* job) {
 void Simulation::CheckParents(ModelJob* job) {
   for (const ModelJob* parent : job->parents) {
     const std::string id = std::to_string(parent->id.value());
-    if (!parent->gone && !parent->maybe_gone && !parent->may_move) {
+    if (!MayBeGone(*parent) && !parent->may_move) {
       Note(job, "waits for job " + id);
       return Broken("SIM-15: a job came before its parent, job " + id + ", is over", job);
     }
@@ -63,13 +82,13 @@ void Simulation::CheckParents(ModelJob* job) {
 }
 
 bool Simulation::MayBeFinished(const ModelJob& job) const {
-  return !job.acknowledged || job.gone || job.maybe_gone || job.dead || job.may_be_dead ||
-         job.may_move;
+  return !job.acknowledged || MayBeGone(job) || job.dead || job.may_be_dead || job.may_move;
 }
 
 // False: the key was held by another job, this one does not exist.
 bool Simulation::AnsweredUnique(const Pending& pending) {
   const auto& request = static_cast<const EnqueueRequest&>(*pending.request);
+  if (pending.job->replaces) AnsweredReplace(pending);
   if (request.added) {
     for (const auto& other : jobs_) {
       if (other.get() != pending.job && other->key == pending.job->key && !MayBeFinished(*other) &&

@@ -15,7 +15,9 @@ bool Simulation::StartGroup(Pending* pending) {
   const auto part = [&] {
     pending->parts.push_back(std::make_unique<Pending>());
     pending->parts.back()->asked_ms = pending->asked_ms;
+    pending->parts.back()->asked_engine_ms = pending->asked_engine_ms;
     pending->parts.back()->asked_event = pending->asked_event;
+    pending->parts.back()->member = request->members.size();
     return pending->parts.back().get();
   };
   const auto set = [&](const char* name) {
@@ -25,6 +27,7 @@ bool Simulation::StartGroup(Pending* pending) {
     group->keys.push_back(member->key);
     request->members.push_back(std::move(member));
   };
+  pending->group = group.get();
   set("first-");
   for (const Op op : {Op::kComplete, Op::kRenew, Op::kFail, Op::kRelease, Op::kCancel}) {
     if (!random_.Chance(op == Op::kComplete ? 0.7 : 0.15)) continue;
@@ -35,6 +38,27 @@ bool Simulation::StartGroup(Pending* pending) {
     }
     if (op == Op::kComplete) group->finished.emplace_back(end->job, end->job->end_unknown);
     request->members.push_back(std::move(end->request));
+  }
+  if (random_.Chance(0.15)) {
+    if (auto many = CompleteSome(pending, request->members.size()))
+      request->members.push_back(std::move(many));
+  }
+  for (const bool checkpoint : {true, false}) {
+    if (!random_.Chance(0.2)) continue;
+    Pending* const other = part();
+    if (checkpoint ? StartCheckpoint(other) : StartData(other)) {
+      request->members.push_back(std::move(other->request));
+    } else {
+      pending->parts.pop_back();
+    }
+  }
+  if (random_.Chance(0.15)) {
+    Pending* const add = part();
+    auto many = std::make_unique<EnqueueManyRequest>();
+    add->op = Op::kEnqueueMany;
+    add->many = AddMany(many.get(), group.get());
+    group->added.insert(group->added.end(), add->many.begin(), add->many.end());
+    request->members.push_back(std::move(many));
   }
   const uint64_t jobs = random_.Below(3);
   for (uint64_t i = 0; i < jobs; ++i) {
@@ -51,13 +75,11 @@ bool Simulation::StartGroup(Pending* pending) {
   }
   set("last-");
   pending->op = Op::kGroup;
-  pending->group = group.get();
   pending->request = std::move(request);
   groups_.push_back(std::move(group));
   return true;
 }
 
-// Members other than SET and GET, in the order of the parts.
 void Simulation::AnsweredGroup(Pending* pending) {
   auto& request = static_cast<GroupRequest&>(*pending->request);
   const bool done = request.error.ok();
@@ -68,28 +90,42 @@ void Simulation::AnsweredGroup(Pending* pending) {
   if (!done && pending->group->seen)
     return Broken("SIM-11: a group was refused after one of its jobs was delivered");
   pending->group->outcome = done ? ModelGroup::Outcome::kDone : ModelGroup::Outcome::kNot;
-  size_t at = 0;
-  for (size_t i = 0; i < request.members.size() && broken_.empty(); ++i) {
-    auto& member = request.members[i];
-    if (member->kind == RequestKind::kDataSet) continue;
-    if (member->kind == RequestKind::kDataGet) {
-      const auto& values = static_cast<const DataGetRequest&>(*member).values;
-      if (done && values[0] != "there") Broken("SIM-11: a group does not see its own SET");
+  for (const auto& member : request.members) {
+    if (member->kind != RequestKind::kDataGet) continue;
+    const auto& get = static_cast<const DataGetRequest&>(*member);
+    if (done && get.keys == std::vector{pending->group->keys[0]} && get.values[0] != "there")
+      return Broken("SIM-11: a group does not see its own SET");
+  }
+  size_t place = 0;  // among the receipts of COMPLETEMANY
+  for (auto& part : pending->parts) {
+    if (!broken_.empty()) return;
+    auto& member = request.members[part->member];
+    if (member != nullptr && member->kind == RequestKind::kCompleteMany) {
+      if (done) {
+        AnsweredOneOfMany(static_cast<const CompleteManyRequest&>(*member), place++, part.get());
+      } else {
+        NotDone(part.get());
+      }
       continue;
     }
-    Pending* const part = pending->parts[at++].get();
-    if (!done && i != request.failed) {
-      NotDone(part);
+    if (!done && part->member != request.failed) {
+      part->request = std::move(member);
+      NotDone(part.get());
       continue;
     }
     part->request = std::move(member);
     if (!done) part->request->error = request.error;
-    Answered(part);
+    Answered(part.get());
   }
 }
 
 void Simulation::NotDone(Pending* part) {
-  if (part->op == Op::kEnqueue) return;
+  for (const std::string& key : part->data_keys) data_[key].busy = false;
+  if (part->op == Op::kEnqueue && part->job->replaces) {
+    replacing_.erase(part->job->key);
+    NotReplaced(part->job, nullptr);
+  }
+  if (part->job == nullptr || part->op == Op::kEnqueue) return;
   ModelJob* const job = part->job;
   --job->busy;
   Note(job, OpName(part->op) + " of a group that was refused");
@@ -100,7 +136,8 @@ void Simulation::NotDone(Pending* part) {
 // After a crash: what became of the groups that were not answered.
 void Simulation::SettleGroups() {
   for (auto& group : groups_) {
-    if (broken_.empty() && group->outcome == ModelGroup::Outcome::kOpen) ReadGroup(group.get());
+    const bool open = group->outcome == ModelGroup::Outcome::kOpen;
+    if (broken_.empty() && open && !group->keys.empty()) ReadGroup(group.get());
   }
 }
 
@@ -122,11 +159,17 @@ void Simulation::ReadGroup(ModelGroup* group) {
     job->gone_event = ++events_;
     job->has_lease = false;
   }
+  for (const auto& [job, unknown] : group->tried) {
+    if (!done && !job->gone) job->maybe_gone = job->end_unknown = unknown;
+  }
+  for (const auto& change : group->data)
+    data_[change.key].may = done ? change.after : change.before;
 }
 
 // In the end: of each group all keys, or none.
 void Simulation::CheckGroups() {
   for (const auto& group : groups_) {
+    if (group->keys.empty()) continue;
     DataGetRequest read;
     read.keys = group->keys;
     world_->Run(&read);

@@ -7,30 +7,42 @@
 namespace vestq {
 
 std::string Simulation::OpName(Op op) {
-  static constexpr std::array<const char*, 19> kNames = {
-      "ENQUEUE", "LEASE",  "COMPLETE",  "FAIL",       "RELEASE",    "RENEW",   "CANCEL",
-      "JOB",     "REVOKE", "PROMOTE",   "RESCHEDULE", "CHECKPOINT", "REDRIVE", "GROUP",
-      "WAITFOR", "PURGE",  "QUEUE SET", "SPACE SET",  "SPACES"};
+  static constexpr std::array<const char*, 25> kNames = {
+      "ENQUEUE", "LEASE",     "COMPLETE",    "FAIL",       "RELEASE",    "RENEW",   "CANCEL",
+      "JOB",     "REVOKE",    "PROMOTE",     "RESCHEDULE", "CHECKPOINT", "REDRIVE", "GROUP",
+      "WAITFOR", "PURGE",     "QUEUE SET",   "SPACE SET",  "SPACES",     "PEEK",    "ENQUEUEMANY",
+      "data",    "QUEUE SET", "QUEUE PAUSE", "SCHEDULE"};
   return kNames[static_cast<size_t>(op)];
 }
 
 // Dead letters of a queue: some or all, at a rate or not, to another queue or not.
 bool Simulation::StartRedrive(Pending* pending) {
-  static constexpr std::array<const char*, 3> kQueues = {"mail", "thumbs", "sync"};
   auto request = std::make_unique<RedriveRequest>();
-  request->queue = random_.Pick(kQueues);
+  request->queue = random_.Pick(kSimQueues);
   if (random_.Chance(0.5)) request->count = 1 + random_.Below(5);
-  if (random_.Chance(0.4)) request->to = random_.Pick(kQueues);
+  if (random_.Chance(0.4)) request->to = random_.Pick(kSimQueues);
   if (random_.Chance(0.3)) request->rate = 1 + static_cast<uint32_t>(random_.Below(20));
-  NoteRedrive(!request->to.empty());
+  for (int i = 0; i < 20 && random_.Chance(0.9); ++i) {
+    ModelJob* const job = random_.Pick(jobs_).get();
+    if (job->id == JobId(0) || job->queue == kScheduleQueue || job->busy > 0) continue;
+    if (!job->dead && !(job->may_be_dead && random_.Chance(0.2))) continue;
+    request->id = job->id;
+    request->queue = job->queue;
+    pending->job = job;
+    ++job->busy;
+    break;
+  }
+  NoteRedrive(pending->job, !request->to.empty());
   pending->op = Op::kRedrive;
   pending->request = std::move(request);
   return true;
 }
 
 // Which jobs it finds dead is not known from here.
-void Simulation::NoteRedrive(bool moves) {
+void Simulation::NoteRedrive(const ModelJob* only, bool moves) {
   for (auto& job : jobs_) {
+    if (only != nullptr && job.get() != only) continue;
+    if (moves && job->queue == kScheduleQueue) continue;
     ++job->redrives;
     job->redriven_event = ++events_;
     job->may_move |= moves;
@@ -40,8 +52,8 @@ void Simulation::NoteRedrive(bool moves) {
 // False: there is nothing that is dead.
 bool Simulation::RedriveAll() {
   uint64_t redriven = 0;
-  NoteRedrive(false);
-  for (const char* queue : {"mail", "thumbs", "sync"}) {
+  NoteRedrive(nullptr, false);
+  for (const char* queue : kAllQueues) {
     RedriveRequest request;
     request.queue = queue;
     world_->Run(&request);
@@ -49,7 +61,22 @@ bool Simulation::RedriveAll() {
       Broken("REDRIVE failed: " + request.error.ToString());
     redriven += request.redriven;
   }
-  return redriven > 0 || CancelDead();
+  return redriven > 0 || CancelDead() || PromoteLate();
+}
+
+// A job with AT that died before its time is redriven to what is left of it by engine time, which is years
+// when the wall clock was years behind just then.
+bool Simulation::PromoteLate() {
+  for (const auto& job : jobs_) {
+    if (job->id == JobId(0) || job->redrives == 0 || job->not_before_wall_ms == 0) continue;
+    if (world_->State(job->id) != JobState::kScheduled) continue;
+    PromoteRequest promote;
+    promote.id = job->id;
+    world_->Run(&promote);
+    VestsAnyTime(job.get());
+    return true;
+  }
+  return false;
 }
 
 // A dead job whose unique key is held by one that waits for it: only a CANCEL helps them on.
@@ -76,6 +103,7 @@ bool Simulation::StartHandling(Pending* pending) {
   if (job == nullptr || job->id == JobId(0) || job->busy > 0) return false;
   pending->job = job;
   pending->receipt = job->receipt;
+  job->time_event = events_;
   if (dice == 0) {
     pending->op = Op::kRevoke;
     auto request = std::make_unique<RevokeRequest>();
@@ -87,7 +115,8 @@ bool Simulation::StartHandling(Pending* pending) {
     auto request = std::make_unique<PromoteRequest>();
     request->id = job->id;
     pending->request = std::move(request);
-    job->not_before = WallTime();
+    VestsAnyTime(job);
+    ExpiresAnew(job, Duration(0));
   } else {
     pending->op = Op::kReschedule;
     auto request = std::make_unique<RescheduleRequest>();
@@ -98,20 +127,39 @@ bool Simulation::StartHandling(Pending* pending) {
     request->at = WallTime(world_->clock().wall_ms) + later;
     request->priority_set = random_.Chance(0.3);
     request->priority = static_cast<uint32_t>(random_.Below(2000));
+    VestsAnyTime(job);  // until the answer it stands here or there
+    ExpiresAnew(job, Duration(0));
+    if (request->at_set && job->expire_ms > 0)
+      job->expires_wall_ms = request->at.ms() + job->expire_ms;
     pending->request = std::move(request);
-    job->not_before = WallTime();  // until the answer it stands here or there
   }
   ++job->busy;
   Note(job, OpName(pending->op) + " asked");
   return true;
 }
 
+void Simulation::AnsweredRedrive(Pending* pending) {
+  const auto& request = static_cast<const RedriveRequest&>(*pending->request);
+  ModelJob* const job = pending->job;
+  if (job != nullptr) --job->busy;
+  const ErrorCode code = request.error.code();
+  if (code == ErrorCode::kNotFound || (job != nullptr && code == ErrorCode::kBusy)) return;
+  if (!request.error.ok()) return Broken("REDRIVE failed: " + request.error.ToString(), job);
+  if (request.count != 0 && request.redriven > request.count)
+    return Broken("SIM-6: REDRIVE takes more than it should");
+  if (job == nullptr) return;
+  Note(job, "REDRIVE answered");
+  if (request.redriven != 1) return Broken("SIM-6: REDRIVE of a job takes none", job);
+  job->moved_ms = world_->clock().boottime_ms;
+  job->moved_boot = world_->clock().boot;
+  if (request.rate > 0 && job->time_event <= pending->asked_event)
+    job->not_before_ms = pending->asked_engine_ms + 1000 / request.rate;
+}
+
 void Simulation::AnsweredHandling(Pending* pending) {
   const Error& error = pending->request->error;
   if (pending->op == Op::kRedrive) {
-    if (!error.ok() && error.code() != ErrorCode::kNotFound)
-      Broken("REDRIVE failed: " + error.ToString());
-    return;
+    return AnsweredRedrive(pending);
   }
   if (pending->op == Op::kPurge) return AnsweredPurge(pending);
   ModelJob* const job = pending->job;
@@ -123,7 +171,7 @@ void Simulation::AnsweredHandling(Pending* pending) {
   }
   if (error.code() == ErrorCode::kBusy) return;
   if (error.code() == ErrorCode::kNotFound) {
-    if (job->acknowledged && !job->gone && !job->maybe_gone && !job->may_move)
+    if (job->acknowledged && !MayBeGone(*job) && !job->may_move)
       Broken("SIM-1: " + OpName(pending->op) + " does not know the job", job);
     return;
   }
@@ -132,13 +180,16 @@ void Simulation::AnsweredHandling(Pending* pending) {
   if (pending->op == Op::kPromote) return;
   job->moved_ms = world_->clock().boottime_ms;
   job->moved_boot = world_->clock().boot;
+  if (job->time_event > pending->asked_event) return;
   // Delivered since it was moved: then its time has come, and what comes later is a retry.
   if (job->receipt != pending->receipt) return;
   const auto& request = static_cast<const RescheduleRequest&>(*pending->request);
-  job->not_before = request.at_set
-                        ? request.at
-                        : WallTime(world_->clock().wall_ms) + request.delay -
-                              (MonoTime(world_->clock().boottime_ms) - MonoTime(pending->asked_ms));
+  if (request.at_set) {
+    job->not_before_wall_ms = request.at.ms();
+    job->not_before_event = pending->asked_event;
+  } else {
+    job->not_before_ms = pending->asked_engine_ms + request.delay.ms();
+  }
 }
 
 void Simulation::NoteRevoked(ModelJob* job) {

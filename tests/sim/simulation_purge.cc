@@ -12,8 +12,10 @@ namespace vestq {
 
 bool Simulation::StartPurge(Pending* pending) {
   static constexpr std::array<const char*, 3> kQueues = {"mail", "thumbs", "sync"};
-  static constexpr std::array<JobState, 5> kStates = {
-      JobState::kReady, JobState::kScheduled, JobState::kLeased, JobState::kDead, JobState::kDone};
+  static constexpr std::array<JobState, 6> kStates = {JobState::kReady,   JobState::kScheduled,
+                                                      JobState::kWaiting, JobState::kLeased,
+                                                      JobState::kDead,    JobState::kDone};
+  if (random_.Chance(0.4)) return StartPurgeIds(pending);
   auto request = std::make_unique<PurgeRequest>();
   request->queue = random_.Pick(kQueues);
   if (random_.Chance(0.3)) {
@@ -21,6 +23,7 @@ bool Simulation::StartPurge(Pending* pending) {
     ForgetLimits(request->queue);
     ForgetSpaces(request->queue);
     ++limits_[request->queue].unsettled;
+    ForgetOptions(request->queue, true);
   } else {
     if (random_.Chance(0.5)) request->state = random_.Pick(kStates);
     if (random_.Chance(0.3)) {
@@ -29,6 +32,7 @@ bool Simulation::StartPurge(Pending* pending) {
     }
   }
   for (auto& job : jobs_) {
+    NoteKept(job.get(), *request);
     if (!MayBePurged(*job, *request)) continue;
     job->maybe_gone = job->end_unknown = true;
     Note(job.get(), std::string(request->drop ? "DROP" : "PURGE") + " of its queue asked");
@@ -36,6 +40,57 @@ bool Simulation::StartPurge(Pending* pending) {
   pending->op = Op::kPurge;
   pending->request = std::move(request);
   return true;
+}
+
+// Some jobs of a queue, by their ids.
+bool Simulation::StartPurgeIds(Pending* pending) {
+  auto request = std::make_unique<PurgeRequest>();
+  request->queue = random_.Pick(kSimQueues);
+  for (int i = 0; i < 30 && request->ids.size() < 4; ++i) {
+    ModelJob* const job = random_.Pick(jobs_).get();
+    if (job->queue != request->queue || job->may_move || job->busy > 0 || job->id == JobId(0))
+      continue;
+    ++job->busy;
+    job->maybe_gone = true;
+    Note(job, "PURGE ID asked");
+    request->ids.push_back(job->id);
+    pending->many.push_back(job);
+  }
+  if (request->ids.empty()) return false;
+  pending->op = Op::kPurge;
+  pending->request = std::move(request);
+  return true;
+}
+
+// As CANCEL of each. Of some it does not say which.
+void Simulation::AnsweredPurgeIds(Pending* pending) {
+  const auto& request = static_cast<const PurgeRequest&>(*pending->request);
+  const bool none = request.error.code() == ErrorCode::kNotFound;
+  if (!none && !request.error.ok()) return Broken("PURGE ID failed: " + request.error.ToString());
+  uint64_t certain = 0;
+  for (ModelJob* const job : pending->many) {
+    --job->busy;
+    Note(job, "PURGE ID answered, of " + std::to_string(request.ids.size()) + " removed " +
+                  std::to_string(request.removed));
+    job->maybe_gone = job->end_unknown;
+    certain += job->acknowledged && !MayBeGone(*job) && !job->may_move;
+  }
+  if (request.removed > request.ids.size() || request.removed < certain) {
+    return Broken("SIM-16: PURGE ID removed " + std::to_string(request.removed) + " jobs, " +
+                  std::to_string(certain) + " of " + std::to_string(request.ids.size()) +
+                  " were there");
+  }
+  for (ModelJob* const job : pending->many) {
+    if (request.removed == 0 || job->gone) continue;
+    if (request.removed < request.ids.size()) {
+      job->maybe_gone = job->end_unknown = true;
+      continue;
+    }
+    job->gone = true;
+    job->gone_event = ++events_;
+    job->cancelled_event = pending->asked_event;
+    job->has_lease = false;
+  }
 }
 
 // A job that is enqueued while a PURGE is under way.
@@ -48,7 +103,10 @@ void Simulation::NoteUnderPurge(ModelJob* job) {
 }
 
 bool Simulation::MayBePurged(const ModelJob& job, const PurgeRequest& purge) const {
-  return purge.state != JobState::kDone && (job.may_move || job.queue == purge.queue);
+  if (!purge.ids.empty() || purge.state == JobState::kDone) return false;
+  if (purge.state == JobState::kWaiting && job.parents.empty()) return false;
+  if (purge.state == JobState::kDead && !job.dead && !job.may_be_dead) return false;
+  return job.may_move || job.queue == purge.queue;
 }
 
 // Windows that were open when it was asked.
@@ -63,7 +121,11 @@ void Simulation::NoteWindowsPurged(const PurgeRequest& purge, const Pending& pen
 
 void Simulation::AnsweredPurge(Pending* pending) {
   const auto& request = static_cast<const PurgeRequest&>(*pending->request);
-  if (request.drop) --limits_[request.queue].unsettled;
+  if (!request.ids.empty()) return AnsweredPurgeIds(pending);
+  if (request.drop) {
+    --limits_[request.queue].unsettled;
+    ForgetOptions(request.queue, false);
+  }
   if (request.error.code() == ErrorCode::kNotFound) return;
   if (!request.error.ok()) return Broken("PURGE failed: " + request.error.ToString());
   size_t most = 0;

@@ -22,6 +22,7 @@ void Simulation::HearEvents() {
   uint64_t missed = 0;
   subscription_->Take(1000, &events, &missed);
   for (const JobEvent& event : events) {
+    if (event.kind == EventKind::kLapsed) HeardLapse(Find(event.id));
     if (event.kind != EventKind::kCompleted && event.kind != EventKind::kCancelled) continue;
     ModelJob* const job = Find(event.id);
     if (job == nullptr || job->gone || job->old_ids.count(event.id) != 0) continue;
@@ -30,6 +31,13 @@ void Simulation::HearEvents() {
     job->gone_event = ++events_;
     job->has_lease = false;
   }
+}
+
+void Simulation::HeardLapse(ModelJob* job) {
+  if (job == nullptr) return;
+  Note(job, "an event says that it has expired, at " + std::to_string(EngineMs()));
+  if (!MayHaveLapsed(*job))
+    Broken("SIM-21: job " + std::to_string(job->id.value()) + " has expired before its time", job);
 }
 
 bool Simulation::StartWaitFor(Pending* pending) {
@@ -57,14 +65,14 @@ void Simulation::AnsweredWaitFor(const Pending& pending) {
       Broken("SIM-12: WAITFOR does not know that job " + id + " is done", job);
     return;
   }
-  const bool may_be_gone = job->gone || job->maybe_gone || job->may_move || !job->acknowledged;
+  const bool may_be_gone = MayBeGone(*job) || job->may_move || !job->acknowledged;
   switch (request.state) {
     case JobState::kGone:
     case JobState::kDone:
       if (!may_be_gone) Broken("SIM-12: WAITFOR says that job " + id + " is done", job);
       return;
     case JobState::kDead:
-      if (request.payload != job->payload)
+      if (!PayloadFits(*job, request.payload))
         Broken("SIM-2: WAITFOR shows another payload for job " + id, job);
       return;
     case JobState::kScheduled:
