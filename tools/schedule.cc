@@ -82,7 +82,9 @@ int RunNow(const ScheduleOptions& o) {
     const std::string id = ReplyText(unique ? *(*reply)->element[0] : **reply);
     const bool added = !unique || (*reply)->element[1]->integer == 1;
     if (o.json) {
-      PrintJson({{"id", id}, {"added", added}});
+      nlohmann::ordered_json out = {{"id", id}, {"added", added}};
+      if (unique) out["state"] = ReplyText(*(*reply)->element[2]);
+      PrintJson(out);
     } else {
       fmt::print("{}{}\n", id, added ? "" : " " + ReplyText(*(*reply)->element[2]));
     }

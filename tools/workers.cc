@@ -47,6 +47,7 @@ int Show(const WorkersOptions& o) {
       }
     }
     const auto others = (*reply)->element[0]->integer;
+    if (others > 0 && o.json) PrintJson({{"others", others}});
     if (others > 0)
       fmt::print(stderr, "vestq workers: {} more leases of others; name a queue\n", others);
     return Error::Ok();
@@ -58,6 +59,9 @@ constexpr char kHelp[] =
     "  vestq workers\n"
     "  vestq workers mail --json\n"
     "\n"
+    "At most 1000 rows; the leases of those beyond are counted on stderr, with --json also in a "
+    "last object, "
+    "{\"others\": n}.\n"
     "OLDEST: since the one of its leases that was granted or last renewed the longest ago; --json: "
     "ms.\n"
     "Exit status: 0; 1 the server cannot be reached or knows no such queue; 2 usage.";
