@@ -88,14 +88,16 @@ function(vestq_precompile_test name uses fast)
   target_precompile_headers(${name} REUSE_FROM ${precompiled})
 endfunction()
 
-# vestq_test(NAME SOURCES a_test.cc ... USES library ... [LABELS l ...] [TIMEOUT s] [ARGS ...] [FAST] [ROCKSDB_THREADS])
+# vestq_test(NAME SOURCES a_test.cc ... USES library ... [LABELS l ...] [TIMEOUT s] [SHARDS n] [ARGS ...] [FAST]
+#   [ROCKSDB_THREADS])
 #
-# A GoogleTest program, one CTest entry. Its own files are compiled with -O0, since most of the time of a build goes
+# A GoogleTest program, one CTest entry; with SHARDS n of them, each a part of the tests, so that a long one does not
+# hold up the end of a run. Its own files are compiled with -O0, since most of the time of a build goes
 # into compiling tests; FAST ones are not: they count in millions. The label `threads` says that code of ours runs in
 # several threads at once there: those programs run under ThreadSanitizer. The others abort when they start a thread, so
 # that the label cannot be forgotten; ROCKSDB_THREADS ones may, because RocksDB has its own.
 function(vestq_test name)
-  cmake_parse_arguments(ARG "FAST;ROCKSDB_THREADS" "TIMEOUT" "SOURCES;USES;LABELS;ARGS" ${ARGN})
+  cmake_parse_arguments(ARG "FAST;ROCKSDB_THREADS" "TIMEOUT;SHARDS" "SOURCES;USES;LABELS;ARGS" ${ARGN})
   add_executable(${name} ${ARG_SOURCES})
   target_link_libraries(${name} PRIVATE vestq_flags ${ARG_USES} GTest::gtest GTest::gmock GTest::gtest_main)
   set_target_properties(${name} PROPERTIES RUNTIME_OUTPUT_DIRECTORY "${CMAKE_BINARY_DIR}/tests")
@@ -108,13 +110,27 @@ function(vestq_test name)
   if(NOT "threads" IN_LIST ARG_LABELS AND NOT ARG_ROCKSDB_THREADS)
     target_sources(${name} PRIVATE "${PROJECT_SOURCE_DIR}/tests/no_threads.cc")
   endif()
-  add_test(NAME ${name} COMMAND ${name} ${ARG_ARGS})
   if(NOT ARG_TIMEOUT)
     set(ARG_TIMEOUT 120)
   endif()
   if(VESTQ_SANITIZE)
     math(EXPR ARG_TIMEOUT "${ARG_TIMEOUT} * 5")
   endif()
-  # Long ones start first.
-  set_tests_properties(${name} PROPERTIES TIMEOUT ${ARG_TIMEOUT} COST ${ARG_TIMEOUT} LABELS "${ARG_LABELS}")
+  if(NOT ARG_SHARDS)
+    set(ARG_SHARDS 1)
+  endif()
+  foreach(shard RANGE 1 ${ARG_SHARDS})
+    set(entry ${name})
+    if(ARG_SHARDS GREATER 1)
+      set(entry ${name}_${shard})
+    endif()
+    add_test(NAME ${entry} COMMAND ${name} ${ARG_ARGS})
+    # Long ones start first.
+    set_tests_properties(${entry} PROPERTIES TIMEOUT ${ARG_TIMEOUT} COST ${ARG_TIMEOUT} LABELS "${ARG_LABELS}")
+    if(ARG_SHARDS GREATER 1)
+      math(EXPR index "${shard} - 1")
+      set_tests_properties(${entry} PROPERTIES
+        ENVIRONMENT "GTEST_TOTAL_SHARDS=${ARG_SHARDS};GTEST_SHARD_INDEX=${index}")
+    endif()
+  endforeach()
 endfunction()

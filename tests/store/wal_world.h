@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cstdint>
+#include <cstring>
 #include <map>
 #include <memory>
 #include <random>
@@ -92,7 +93,12 @@ class WalWorld {
   static std::string Value(const std::string& key, size_t size) {
     std::mt19937_64 random(std::hash<std::string>()(key));
     std::string value = key + ":";
-    while (value.size() < size) value.push_back(static_cast<char>(random()));
+    const size_t prefix = value.size();
+    value.resize(std::max(size, prefix));
+    for (size_t at = prefix; at < value.size(); at += sizeof(uint64_t)) {
+      const uint64_t word = random();
+      std::memcpy(&value[at], &word, std::min(sizeof word, value.size() - at));
+    }
     return value;
   }
 
