@@ -28,6 +28,8 @@ void AddPeek(Command program, Action* action);
 void AddRedrive(Command program, Action* action);
 void AddPurge(Command program, Action* action);
 void AddQueue(Command program, Action* action);
+// space, spaces.
+void AddSpace(Command program, Action* action);
 void AddSchedule(Command program, Action* action);
 void AddWorkers(Command program, Action* action);
 void AddExport(Command program, Action* action);

@@ -70,6 +70,7 @@ int main(int argc, char** argv) {
   vestq::AddRedrive(program, &action);
   vestq::AddPurge(program, &action);
   vestq::AddQueue(program, &action);
+  vestq::AddSpace(program, &action);
   vestq::AddSchedule(program, &action);
   vestq::AddWorkers(program, &action);
   vestq::AddExport(program, &action);
