@@ -155,11 +155,15 @@ Error Engine::Impl::Recover(const StoredRows& rows) {
   return Error::Ok();
 }
 
-// The new epoch is durable before the first claim can carry it (LEASE-2).
+// The new epoch is durable before the first claim can carry it (LEASE-2); and so is where engine time goes on from,
+// for a start that nothing is written after (TIME-1).
 Error Engine::Impl::WriteStart(const StoredRows& rows, Batch* batch) {
   if (rows.fresh)
     batch->Put(Family::kRows, keycodec::SettingKey("lanes"), keycodec::EncodeNumber(rows.lanes));
   batch->Put(Family::kRows, keycodec::SettingKey("epoch"), keycodec::EncodeNumber(shared.epoch));
+  std::string clock;
+  keycodec::Append(shared.clock->Snapshot(), &clock);
+  batch->Put(Family::kRows, keycodec::ClockKey(0), clock);
   shared.writes->Submit(batch);
   while (shared.writes->Drain()) {
   }

@@ -29,6 +29,21 @@ JobId EnqueueAt(World* world, WallTime at) {
   return request.id;
 }
 
+TEST(EngineTime, AStartThatNothingIsWrittenAfterTakesNothingBack) {
+  World world;
+  world.Open();
+  world.Enqueue("q", "p");
+  world.PowerCut(CrashMode::kLoseUnsynced);
+  world.StepWall(Milliseconds(-3'600'000));
+  world.Boot(Seconds(1));
+  world.Open();
+  world.Advance(Seconds(5));
+  const MonoTime before = world.engine()->clock()->Now();
+  world.Kill();
+  world.Open();
+  EXPECT_EQ(world.engine()->clock()->Now().ms(), before.ms());
+}
+
 TEST(EngineTime, ADelayLastsItsRealTimeWhateverTheWallClockDoes) {
   for (int64_t step : {-3'600'000LL, 3'600'000LL, -315'360'000'000LL, 315'360'000'000LL}) {
     World world;

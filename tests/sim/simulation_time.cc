@@ -37,6 +37,8 @@ void Simulation::TakeClock(bool booted) {
   // A step that nobody wrote of counted as time that passed: dead letters may have been kept for long enough.
   if (booted && now_ms > latest_ms_ - stepped_by_ms_)
     loses_dead_.insert(kAllQueues.begin(), kAllQueues.end());
+  answered_ms_ = std::max(answered_ms_, now_ms);  // a start writes it
+  stepped_by_ms_ = 0;
 }
 
 void Simulation::CheckClock() {
