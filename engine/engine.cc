@@ -231,6 +231,7 @@ EngineInfo Engine::Info() const {
   info.tickets_durable = shared.writes->durable().value();
   info.syncs = shared.writes->syncs();
   info.cold_reads = shared.reads->reads();
+  info.reads_under_way = shared.reads->under_way();
   info.open = shared.store->report();
   return info;
 }

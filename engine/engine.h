@@ -74,6 +74,7 @@ struct EngineInfo {
   uint64_t tickets_submitted = 0, tickets_written = 0, tickets_durable = 0;
   uint64_t syncs = 0;
   uint64_t cold_reads = 0;
+  uint64_t reads_under_way = 0;
   OpenReport open;
 };
 

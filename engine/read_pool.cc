@@ -39,6 +39,7 @@ void ReadPool::Stop() {
 
 void ReadPool::Submit(std::unique_ptr<ReadTask> task) {
   CHECK(task->core.value() < inboxes_.size());
+  under_way_.fetch_add(1, std::memory_order_relaxed);
   {
     std::lock_guard lock(mutex_);
     tasks_.push_back(std::move(task));
@@ -56,6 +57,7 @@ void ReadPool::TakeResults(CoreId core, std::vector<std::unique_ptr<ReadTask>>* 
   std::lock_guard lock(inbox.mutex);
   inbox.any.store(false, std::memory_order_relaxed);
   for (auto& task : inbox.results) out->push_back(std::move(task));
+  under_way_.fetch_sub(inbox.results.size(), std::memory_order_relaxed);
   inbox.results.clear();
 }
 

@@ -56,6 +56,8 @@ class ReadPool {
   // none.
   bool RunOne();
   uint64_t reads() const { return reads_.load(std::memory_order_relaxed); }
+  // Submitted, and not taken by their core yet.
+  uint64_t under_way() const { return under_way_.load(std::memory_order_relaxed); }
 
  private:
   struct Inbox;
@@ -72,6 +74,7 @@ class ReadPool {
   std::vector<std::thread> threads_;
   std::vector<std::unique_ptr<Inbox>> inboxes_;
   std::atomic<uint64_t> reads_{0};
+  std::atomic<uint64_t> under_way_{0};
 };
 
 }  // namespace vestq

@@ -130,7 +130,7 @@ TEST_P(ServerSpans, B05_BackOffAtManyFailures) {
     failures = n;
     EXPECT_GE(ms, std::max(before, int64_t{800})) << n;
     EXPECT_LE(ms, 3'600'000) << n;
-    if (n >= 13) {
+    if (n >= 14) {  // at 13 the jitter may still be below the cap
       EXPECT_EQ(ms, 3'600'000) << n;
     }
     before = ms;
