@@ -184,14 +184,13 @@ class Core::Impl {
   void PurgeSlice(PurgeRequest* request, QueueRecord* record, std::string from);
   void PurgeIds(PurgeRequest* request, QueueRecord* record, const std::vector<JobId>& ids,
                 std::function<void()> then);
-  void PurgeLeases(PurgeRequest* request, QueueRecord* record);
+  void PurgeEverywhere(PurgeRequest* request, QueueRecord* record, JobState state);
   bool SumParts(PurgeRequest* request);
   void RemovePart(JobsPart* part);
   void RemoveOne(JobsPart* part, const LookupTask* task);
   void RemoveLeasesPart(JobsPart* part, uint32_t place);
   void EraseLeasedJob(Lease* lease, const LookupTask* read, EventKind how);
   void EraseKept(const LookupTask& task);
-  void PurgeWindows(PurgeRequest* request, QueueRecord* record);
   void RemoveWindowsPart(JobsPart* part, std::string from);
 
   // core_erase.cc

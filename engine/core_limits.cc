@@ -165,7 +165,7 @@ void Core::Impl::ShowHeld(SpaceState* space, bool held) {
 Core::Impl::Taken Core::Impl::TakeSlot(CoreQueue* queue, SpaceState* space) {
   QueueRecord* const record = queue->record;
   const bool unnamed = space->space.empty();
-  now();
+  now();  // Held goes by now_
   if (Held(space)) return Taken::kSpaceIsFull;
   if (queue->counted) {
     if (unnamed && !record->unnamed_taken.TryTake(UnnamedLimit(*record)))

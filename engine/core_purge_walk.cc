@@ -36,10 +36,11 @@ void Core::Impl::PurgeWalk(PurgeRequest* request, QueueRecord* record) {
 
 void Core::Impl::PurgeSlice(PurgeRequest* request, QueueRecord* record, std::string from) {
   if (request->states.empty()) {
-    return request->state == JobState::kDone ? PurgeWindows(request, record) : Executed(request);
+    return request->state == JobState::kDone ? PurgeEverywhere(request, record, JobState::kDone)
+                                             : Executed(request);
   }
   const JobState state = request->states.back();
-  if (state == JobState::kLeased) return PurgeLeases(request, record);
+  if (state == JobState::kLeased) return PurgeEverywhere(request, record, state);
   const QueueLife& life = QueueHere(record)->life;
   auto task = std::make_unique<PeekTask>();
   task->state = state;
@@ -101,32 +102,17 @@ void Core::Impl::PurgeIds(PurgeRequest* request, QueueRecord* record, const std:
   for (const auto& part : request->parts) Start(part.get());
 }
 
-void Core::Impl::PurgeLeases(PurgeRequest* request, QueueRecord* record) {
+// What no listing leads to. kLeased: leases, which are in memory; kDone: windows of unique keys, whether
+// anything was kept of their jobs or not.
+void Core::Impl::PurgeEverywhere(PurgeRequest* request, QueueRecord* record, JobState state) {
   request->parts.clear();
   for (uint16_t core = 0; core < shared_->cores; ++core) {
     auto part = std::make_unique<JobsPart>();
-    part->work = JobsPart::Work::kRemoveLeases;
+    part->work =
+        state == JobState::kLeased ? JobsPart::Work::kRemoveLeases : JobsPart::Work::kRemoveWindows;
     part->owner = CoreId(core);
     part->from_queue = record;
     part->one_space = request->one_space;
-    part->space = request->space;
-    part->finished = [this, request] {
-      if (--request->parts_running == 0 && SumParts(request)) Executed(request);
-    };
-    request->parts.push_back(std::move(part));
-  }
-  request->parts_running = request->parts.size();
-  for (const auto& part : request->parts) Start(part.get());
-}
-
-// Windows of unique keys of the space, whether anything was kept of their jobs or not.
-void Core::Impl::PurgeWindows(PurgeRequest* request, QueueRecord* record) {
-  request->parts.clear();
-  for (uint16_t core = 0; core < shared_->cores; ++core) {
-    auto part = std::make_unique<JobsPart>();
-    part->work = JobsPart::Work::kRemoveWindows;
-    part->owner = CoreId(core);
-    part->from_queue = record;
     part->space = request->space;
     part->finished = [this, request] {
       if (--request->parts_running == 0 && SumParts(request)) Executed(request);

@@ -97,8 +97,11 @@ void Append(const CounterValue& value, std::string* out) {
   static_assert(kCounters < 0x80, "their number is one byte");
   writer.Byte(kVersion);
   writer.Varint(value.incarnation.value());
-  writer.Varint(kCounters);
-  for (const int64_t counter : value.values) writer.SignedVarint(counter);
+  // Those at the end that are 0 are left out: this row is written with each batch.
+  size_t count = kCounters;
+  while (count > 0 && value.values[count - 1] == 0) --count;
+  writer.Varint(count);
+  for (size_t i = 0; i < count; ++i) writer.SignedVarint(value.values[i]);
   writer.AppendTo(out);
 }
 

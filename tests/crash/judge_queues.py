@@ -104,32 +104,28 @@ def check_lapsed(h):
 
 # Options and names.
 
-def check_options(h):
+def check_settings(h, sets, shows, of):
+    """What these commands set, all of one thing, is what those show."""
     registers = collections.defaultdict(lambda: Register("as it was"))
-    for op in h.possible("queue-set"):
+    for op in sets:
         for name, value in op.values.items():
-            if op.queue == mix.OPTIONS:
-                registers[name].write(op, value)
-    for op in h.possible("info"):
+            registers[name].write(op, value)
+    for op in shows:
         if op.certain and op.queue == mix.OPTIONS:
             for name, register in registers.items():
                 allowed = register.allowed(op)
                 if "as it was" not in allowed and op.reply[name] not in allowed:
-                    h.say("OPTIONS", f"{name} is {op.reply[name]!r}, not one of {allowed}", op)
+                    h.say("OPTIONS", f"{name}{of} is {op.reply[name]!r}, not one of {allowed}", op)
+
+
+def check_options(h):
+    sets = [op for op in h.possible("queue-set") if op.queue == mix.OPTIONS]
+    check_settings(h, sets, h.possible("info"), "")
 
 
 def check_spaces(h):
     """What SPACE SET says of the one space that it is tried on; SPACES in order, each space once."""
-    registers = collections.defaultdict(lambda: Register("as it was"))
-    for op in h.possible("space-set"):
-        for name, value in op.values.items():
-            registers[name].write(op, value)
-    for op in h.possible("space-info"):
-        if op.certain and op.queue == mix.OPTIONS:
-            for name, register in registers.items():
-                allowed = register.allowed(op)
-                if "as it was" not in allowed and op.reply[name] not in allowed:
-                    h.say("OPTIONS", f"{name} of the space is {op.reply[name]!r}, not one of {allowed}", op)
+    check_settings(h, h.possible("space-set"), h.possible("space-info"), " of the space")
     for op in h.possible("spaces"):
         names = [row["space"] for row in op.reply[1]] if op.certain else []
         if names != sorted(set(names)):

@@ -158,16 +158,7 @@ TEST_F(Drop, ACrashAtAnyMomentLeavesAllOrNothing) {
     drop.drop = true;
     bool done = false;
     world.Start(&drop, &done, static_cast<uint16_t>(seed % kCores));
-    for (uint64_t step = 0; step < seed * 2; ++step) world.Step();
-    if (seed % 2 == 0) {
-      world.Kill();
-    } else {
-      world.PowerCut(CrashMode::kTorn);
-      world.Boot(Seconds(1));
-    }
-    EXPECT_THAT(world.CheckOffline(), IsEmpty()) << seed;
-    world.set_cores(static_cast<uint16_t>(1 + seed % 3));
-    world.Open();
+    CrashAndOpen(&world, seed, seed * 2);
     world.Settle();
     QueueCounts counts;
     const bool there = world.engine()->Queue("q", &counts);

@@ -385,9 +385,9 @@ TEST_F(Life, APlainJobWritesSixRecordsOfItsOwn) {
   EXPECT_EQ(enqueue.records, 2u + 2);
   EXPECT_EQ(lease.records, 2u + 2);
   EXPECT_EQ(complete.records, 2u + 2);
-  EXPECT_EQ(enqueue.bytes, 253u);
-  EXPECT_EQ(lease.bytes, 159u);
-  EXPECT_EQ(complete.bytes, 110u);
+  EXPECT_EQ(enqueue.bytes, 241u);
+  EXPECT_EQ(lease.bytes, 147u);
+  EXPECT_EQ(complete.bytes, 98u);
 }
 
 TEST(ReceiptText, RoundTripsAndRefusesEverythingElse) {

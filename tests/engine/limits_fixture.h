@@ -5,6 +5,7 @@
 #include <gtest/gtest.h>
 
 #include <functional>
+#include <map>
 #include <memory>
 #include <optional>
 #include <string>
@@ -116,6 +117,18 @@ class Limits : public ::testing::TestWithParam<uint16_t> {
   void Pass(Duration time) {
     world_.Advance(time);
     world_.Settle();
+  }
+
+  // Without limits any more: all these jobs run, and nothing is left.
+  void Finish(std::map<JobId, std::string>* todo) {
+    Pass(Seconds(31));
+    for (const LeasedJob& job : Take()) {
+      EXPECT_EQ(todo->erase(job.receipt.id), 1u);
+      Complete(job);
+    }
+    EXPECT_THAT(*todo, ::testing::IsEmpty());
+    EXPECT_EQ(world_.Counts("q").leased, 0);
+    EXPECT_THAT(world_.Violations(), ::testing::IsEmpty());
   }
 
   World world_;

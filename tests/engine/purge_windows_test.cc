@@ -179,16 +179,7 @@ TEST(PurgeWindowsRaces, ACrashAtAnyMomentLeavesAllOrNothing) {
     purge.state = JobState::kDone;
     bool done = false;
     world.Start(&purge, &done, static_cast<uint16_t>(seed % kCores));
-    for (uint64_t step = 0; step < seed * 2; ++step) world.Step();
-    if (seed % 2 == 0) {
-      world.Kill();
-    } else {
-      world.PowerCut(CrashMode::kTorn);
-      world.Boot(Seconds(1));
-    }
-    EXPECT_THAT(world.CheckOffline(), IsEmpty()) << seed;
-    world.set_cores(static_cast<uint16_t>(1 + seed % 3));
-    world.Open();
+    CrashAndOpen(&world, seed, seed * 2);
     EnqueueRequest again;
     again.queue = "q";
     again.payload = "u";

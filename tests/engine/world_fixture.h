@@ -1,6 +1,7 @@
 // What most tests of the engine begin with: a world of some cores and lanes, and a job in its queue `q`.
 #pragma once
 
+#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include <cstdint>
@@ -31,6 +32,21 @@ inline JobId PutJob(World* world, const Setter<EnqueueRequest>& set = {}, uint16
   world->Run(&request, core);
   EXPECT_TRUE(request.error.ok()) << request.error.ToString();
   return request.id;
+}
+
+// That many steps, then a kill (even seeds) or a power cut, the offline check, and a start with another number
+// of cores.
+inline void CrashAndOpen(World* world, uint64_t seed, uint64_t steps) {
+  for (uint64_t step = 0; step < steps; ++step) world->Step();
+  if (seed % 2 == 0) {
+    world->Kill();
+  } else {
+    world->PowerCut(CrashMode::kTorn);
+    world->Boot(Seconds(1));
+  }
+  EXPECT_THAT(world->CheckOffline(), ::testing::IsEmpty()) << seed;
+  world->set_cores(static_cast<uint16_t>(1 + seed % 3));
+  world->Open();
 }
 
 }  // namespace vestq
