@@ -52,10 +52,10 @@ std::string SpanText(int64_t ms) {
 }
 
 std::string MomentText(int64_t unix_ms, int64_t offset_s) {
-  const auto moment =
-      std::chrono::sys_time<std::chrono::milliseconds>(std::chrono::milliseconds(unix_ms));
+  const std::chrono::milliseconds moment(unix_ms);
   const auto seconds = std::chrono::floor<std::chrono::seconds>(moment);
-  std::string text = fmt::format("{:%FT%T}", seconds + std::chrono::seconds(offset_s));
+  // Broken down first: fmt would make nanoseconds of a time_point, and those end in the year 2262.
+  std::string text = fmt::format("{:%FT%T}", fmt::gmtime(seconds.count() + offset_s));
   if (const auto part = (moment - seconds).count(); part != 0) text += fmt::format(".{:03}", part);
   if (offset_s == 0) return text + "Z";
   const int64_t minutes = std::abs(offset_s) / 60;

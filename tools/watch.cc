@@ -2,7 +2,7 @@
 #include <spdlog/fmt/chrono.h>
 #include <spdlog/fmt/fmt.h>
 
-#include <chrono>
+#include <ctime>
 #include <cstdio>
 #include <memory>
 #include <string>
@@ -95,7 +95,7 @@ std::string Line(std::string_view event, const redisReply& map) {
   if (event == "missed") return field("count") + " events were missed here";
   const redisReply* const time = FindInMap(map, "time");
   const int64_t ms = time == nullptr ? 0 : time->integer;
-  const std::chrono::sys_seconds seconds{std::chrono::seconds(ms / 1000)};
+  const std::tm seconds = fmt::gmtime(ms / 1000);
   const std::string count = field("count");  // of many jobs at once
   std::string line = fmt::format("{:%FT%T}.{:03}Z  {:<11}  {}  {}", seconds, ms % 1000, event,
                                  field("queue"), count.empty() ? field("id") : count + " jobs");
