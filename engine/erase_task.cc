@@ -1,5 +1,6 @@
 #include "engine/erase_task.h"
 
+#include "engine/base/limits.h"
 #include "engine/expiry.h"
 #include "engine/queue_registry.h"
 #include "engine/store.h"
@@ -18,6 +19,64 @@ Error GetIfThere(const Store& store, Family family, const std::string& key, std:
 }
 
 }  // namespace
+
+// Reads job records one after the other. Jobs of a queue mostly stand in the order of their ids, where
+// stepping costs a tenth of a Get; where they do not, it gives stepping up and reads by Get.
+class EraseTask::Records {
+ public:
+  explicit Records(const Store& store) : store_(store) {}
+
+  // *found says whether there is one; *value is valid until the next call.
+  Error Read(LaneId lane, JobId id, std::string_view* value, bool* found) {
+    key_.clear();
+    keycodec::AppendJobKey(lane, id, &key_);
+    const bool behind = it_ != nullptr && lane == lane_ && last_ < id;
+    if (!behind && seeks_ < kSeeksMax) VESTQ_RETURN_IF_ERROR(Seek(lane));
+    lane_ = lane;
+    last_ = id;
+    if (seeks_ < kSeeksMax) {
+      for (int steps = 0; it_->Valid() && it_->key() < key_; it_->Next()) {
+        if (++steps > kStepsMax) {
+          VESTQ_RETURN_IF_ERROR(Seek(lane));
+          break;
+        }
+      }
+      VESTQ_RETURN_IF_ERROR(it_->error());
+      // One that stands further on, or nowhere, is not there: it was seen by this view of the store.
+      *found = it_->Valid() && it_->key() == key_;
+      if (*found) *value = it_->value();
+      return Error::Ok();
+    }
+    it_.reset();
+    VESTQ_RETURN_IF_ERROR(GetIfThere(store_, Family::kJob, key_, &bytes_, found));
+    *value = bytes_;
+    return Error::Ok();
+  }
+
+ private:
+  static constexpr int kStepsMax = 8;   // over records of other queues
+  static constexpr int kSeeksMax = 32;  // then by Get
+
+  Error Seek(LaneId lane) {
+    if (it_ == nullptr || lane != lane_) {
+      std::string first, last;
+      keycodec::AppendJobKey(lane, JobId(0), &first);
+      keycodec::AppendJobKey(lane, JobId(limits::kJobIdMax), &last);
+      it_ = store_.NewIterator(Family::kJob, first, keycodec::PrefixSuccessor(last));
+    }
+    ++seeks_;
+    it_->Seek(key_);
+    return it_->error();
+  }
+
+  const Store& store_;
+  std::unique_ptr<StoreIterator> it_;
+  LaneId lane_;
+  JobId last_;
+  int seeks_ = 0;
+  std::string key_;
+  std::string bytes_;
+};
 
 bool EraseTask::IsVoid(const keycodec::Zone& scheduled) {
   if (scheduled.queue != asked_) {
@@ -97,11 +156,11 @@ Error EraseTask::TakeRow(std::string_view key, std::string_view value) {
 }
 
 // What hangs on a job of the vesting family.
-Error EraseTask::ReadJob(const Store& store, Found* job) {
+Error EraseTask::ReadJob(const Store& store, Records* records, Found* job) {
   const uint32_t flags = job->flags;
-  std::string key, bytes, row_bytes;
-  keycodec::AppendJobKey(job->lane, job->id, &key);
-  VESTQ_RETURN_IF_ERROR(GetIfThere(store, Family::kJob, key, &bytes, &job->has_record));
+  std::string_view bytes;
+  std::string row_bytes;
+  VESTQ_RETURN_IF_ERROR(records->Read(job->lane, job->id, &bytes, &job->has_record));
   const std::string row_key = keycodec::JobRowKey(job->lane, job->id);
   if ((flags & keycodec::kFlagJobRow) != 0 || what == What::kWaiting) job->rows.push_back(row_key);
   if (!job->has_record) return Error::Ok();
@@ -162,6 +221,7 @@ Error EraseTask::Run(const Store& store) {
     for (Found& job : found) VESTQ_RETURN_IF_ERROR(ReadParent(store, &job));
   }
   if (!of_jobs && what != What::kWaiting) return Error::Ok();
+  Records records(store);
   uint64_t read = 0;
   for (size_t i = 0; i < found.size(); ++i) {
     if (read >= kRecordBytesMax) {  // the rest in the next slice
@@ -169,7 +229,7 @@ Error EraseTask::Run(const Store& store) {
       found.resize(i);
       break;
     }
-    VESTQ_RETURN_IF_ERROR(ReadJob(store, &found[i]));
+    VESTQ_RETURN_IF_ERROR(ReadJob(store, &records, &found[i]));
     read += found[i].payload_bytes;
   }
   return Error::Ok();

@@ -60,10 +60,12 @@ class EraseTask : public ReadTask {
   std::string next;  // where to go on; empty: there is no more
 
  private:
+  class Records;
+
   // Adds the key if it is void.
   Error Take(std::string_view key, std::string_view value);
   Error TakeRow(std::string_view key, std::string_view value);
-  Error ReadJob(const Store& store, Found* job);
+  Error ReadJob(const Store& store, Records* records, Found* job);
   Error ReadParent(const Store& store, Found* job);
   bool IsVoid(const keycodec::Zone& scheduled);
 

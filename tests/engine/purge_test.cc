@@ -253,6 +253,26 @@ TEST_F(Purge, IsNotSlowedByWhatItHasMadeVoid) {
   ExpectClean();
 }
 
+// Records are read by stepping where ids follow each other, else one by one.
+TEST_F(Purge, FindsEveryRecordInWhateverOrderJobsStand) {
+  int64_t left = 0;
+  for (int i = 0; i < 1'500; ++i) {
+    Put([i](EnqueueRequest* r) {
+      r->priority =
+          i < 500 ? 1 : static_cast<uint32_t>(i * 7919 % 1000);  // first in order, then not
+      r->space = i % 3 == 0 ? "" : "s" + std::to_string(i % 40);
+    });
+    for (int k = 0; k < (i % 50 == 0 ? 20 : i % 2); ++k, ++left)
+      Put([](EnqueueRequest* r) { r->queue = "other"; });
+  }
+  const int64_t others = world_.Counts("other").bytes;
+  EXPECT_EQ(Run(), 1'500u);
+  ExpectCounts({0, 0, 0, 0, 0}, 0);
+  EXPECT_EQ(world_.Counts("other").ready, left);
+  EXPECT_EQ(world_.Counts("other").bytes, others);
+  ExpectClean();
+}
+
 TEST_F(Purge, AWaitingLeaseGoesOnWaiting) {
   LeaseRequest lease;
   lease.queues = {"q"};
