@@ -38,6 +38,7 @@ void Core::Impl::Revoke(RevokeRequest* request) {
       }
       Count(QueueById(ended->queue), keycodec::Counter::kExpired, 1);
       Emit(EventKind::kRevoked, *ended);
+      Learn(QueueById(ended->queue), *ended, false);
       MakeDead(ended, "attempts used up: the lease was revoked",
                task->row ? task->row->last_error : std::string(), task);
       Executed(request);
@@ -45,6 +46,7 @@ void Core::Impl::Revoke(RevokeRequest* request) {
   }
   Count(QueueById(lease->queue), keycodec::Counter::kExpired, 1);
   Emit(EventKind::kRevoked, *lease);
+  Learn(QueueById(lease->queue), *lease, false);
   if (used_up) {
     MakeDead(lease, "attempts used up: the lease was revoked", std::string(), nullptr);
   } else {

@@ -26,6 +26,7 @@
 #include "engine/timer_task.h"
 #include "keycodec/keys.h"
 #include "keycodec/records.h"
+#include "lanes/adaptive_spaces.h"
 #include "lanes/sleep_gate.h"
 #include "lease/lease_table.h"
 
@@ -254,6 +255,18 @@ class Core::Impl {
   void ShowIfHeld(CoreQueue* queue, std::string_view space);
   void WatchRate(CoreQueue* queue);
   void EndRateWaits();
+
+  // core_adaptive.cc
+  uint32_t SlotsOf(const CoreQueue& queue, std::string_view space, const SpaceTerms* terms) const;
+  void NoteStart(CoreQueue* queue, SpaceState* space);
+  // What became of a lease that is about to end: an adaptive limit goes by it.
+  void Learn(CoreQueue* queue, const Lease& lease, bool success) {
+    if (queue->counted) [[unlikely]]
+      LearnFrom(queue, lease, success);
+  }
+  void LearnFrom(CoreQueue* queue, const Lease& lease, bool success);
+  void WakeForRise(CoreQueue* queue);
+  void ShowAdaptive(SpacesRequest* request, CoreQueue* queue) const;
 
   // core_space_options.cc
   void SetSpace(SpaceSetRequest* request);
@@ -684,6 +697,7 @@ class Core::Impl {
   size_t next_lane_ = 0;  // of this turn's jobs without a space
   IdAllocator::Block ids_;
   LeaseTable leases_;
+  AdaptiveSpaces adaptive_;
   uint64_t claims_ = 0;
   uint64_t random_ = 0;
   size_t undiscovered_ = 0;

@@ -373,6 +373,7 @@ void Core::Impl::Claim(CoreQueue* queue, LaneZone* zone, LeaseRequest* request) 
   lease.granted = request->lease > Duration(0) ? request->lease
                   : header.lease_ms > 0        ? Duration(header.lease_ms)
                                                : QueueLease(*queue->record);
+  lease.began_ms = static_cast<uint32_t>(now().ms());
   lease.deadline = now() + lease.granted;
   lease.stored_deadline_ms = lease.deadline.ms();
   lease.worker = request->worker;

@@ -30,10 +30,9 @@ uint32_t Concurrency(const QueueRecord& record) { return SlotLimit(record.settin
 bool CountsSlots(const QueueRecord& record) {
   return Concurrency(record) != kNoSlotLimit ||
          SlotLimit(record.settings.space_concurrency) != kNoSlotLimit ||
-         record.settings.counts_spaces.load(std::memory_order_acquire);
+         record.settings.counts_spaces.load(std::memory_order_acquire) ||
+         record.settings.Adaptive().has_value();
 }
-// Of the empty space.
-uint32_t UnnamedLimit(const QueueRecord& record) { return SlotLimitOf(record, nullptr, true); }
 
 // Of a lease that there is already.
 void CountSlot(CoreQueue* queue, const Lease& lease) {
@@ -134,7 +133,7 @@ bool Core::Impl::Held(const SpaceState* space) const {
   const QueueRecord& record = *queue.record;
   const bool unnamed = space->space.empty();
   if (PausedUntilMs(record, space->terms, unnamed) > now_.ms()) return true;
-  if (const uint32_t limit = SlotLimitOf(record, space->terms, unnamed); limit != kNoSlotLimit) {
+  if (const uint32_t limit = SlotsOf(queue, space->space, space->terms); limit != kNoSlotLimit) {
     const bool room =
         unnamed ? record.unnamed_taken.HasRoom(limit) : queue.slots.HasRoom(space->space, limit);
     if (!room) return true;
@@ -168,7 +167,7 @@ Core::Impl::Taken Core::Impl::TakeSlot(CoreQueue* queue, SpaceState* space) {
   now();  // Held goes by now_
   if (Held(space)) return Taken::kSpaceIsFull;
   if (queue->counted) {
-    if (unnamed && !record->unnamed_taken.TryTake(UnnamedLimit(*record)))
+    if (unnamed && !record->unnamed_taken.TryTake(SlotsOf(*queue, {}, nullptr)))
       return Taken::kSpaceIsFull;
     if (!record->taken.TryTake(Concurrency(*record))) {
       if (unnamed) GiveLater(queue, 0, 1);
@@ -193,6 +192,7 @@ Core::Impl::Taken Core::Impl::TakeSlot(CoreQueue* queue, SpaceState* space) {
     }
   }
   if (queue->counted && !unnamed) queue->slots.Add(space->space);
+  if (queue->counted) NoteStart(queue, space);
   return Taken::kSlot;
 }
 
@@ -201,7 +201,7 @@ Core::Impl::Taken Core::Impl::TakeSlot(CoreQueue* queue, SpaceState* space) {
 void Core::Impl::LeaseOver(CoreQueue* queue, std::string_view space) {
   GiveLater(queue, 1, space.empty() ? 1 : 0);
   if (space.empty()) return;
-  if (const uint32_t limit = SlotLimitOf(*queue->record, FindTerms(queue, space), false);
+  if (const uint32_t limit = SlotsOf(*queue, space, FindTerms(queue, space));
       queue->slots.Remove(space, limit) && limit != kNoSlotLimit) {
     SpaceHasRoom(queue, space);
   }
@@ -230,10 +230,11 @@ void Core::Impl::SpaceHasRoom(CoreQueue* queue, std::string_view space) {
 void Core::Impl::GiveSlots() {
   for (CoreQueue* queue : std::exchange(freed_, {})) {
     QueueRecord* const record = queue->record;
-    bool unnamed_room = false;
+    const bool rose = std::exchange(queue->unnamed_rose, false);
+    bool unnamed_room = rose;
     for (; queue->freed_unnamed > 0; --queue->freed_unnamed) {
       const uint32_t taken = record->unnamed_taken.Give();
-      unnamed_room |= taken == UnnamedLimit(*record);
+      unnamed_room |= taken == SlotsOf(*queue, {}, nullptr);
     }
     uint32_t slots = 0;
     for (; queue->freed > 0; --queue->freed) {
@@ -250,6 +251,7 @@ void Core::Impl::GiveSlots() {
       }
     }
     if (slots > 0) WakeFor(queue, slots);
+    if (rose) WakeForRise(queue);
   }
 }
 

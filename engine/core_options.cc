@@ -43,6 +43,7 @@ void Core::Impl::SetQueue(QueueSetRequest* request) {
     apply(&options->concurrency, request->set.concurrency, request->unset.concurrency);
     apply(&options->space_concurrency, request->set.space_concurrency,
           request->unset.space_concurrency);
+    apply(&options->adaptive, request->set.adaptive, request->unset.adaptive);
     const RateLimit before = RateOf(options->rate_micro, options->burst);
     apply(&options->rate_micro, request->set.rate_micro, request->unset.rate_micro);
     apply(&options->burst, request->set.burst, request->unset.burst);

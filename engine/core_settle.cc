@@ -118,6 +118,7 @@ void Core::Impl::Complete(CompleteRequest* request) {
   CoreQueue* const queue = QueueById(lease->queue);
   if ((lease->flags & kEndReads) == 0 && QueueKeep(*queue->record) == Duration(0)) {
     Emit(EventKind::kCompleted, *lease);
+    Learn(queue, *lease, true);
     EraseJob(lease, queue, EventKind::kCompleted);
     return Executed(request);
   }
@@ -144,6 +145,7 @@ void Core::Impl::Complete(CompleteRequest* request) {
       ended->flags &= ~uint32_t{keycodec::kFlagJobRow};  // it was put anew
     }
     Emit(EventKind::kCompleted, *ended);
+    Learn(queue, *ended, true);
     EraseJob(ended, queue, EventKind::kCompleted);
     Executed(request);
   });
@@ -196,6 +198,7 @@ void Core::Impl::Fail(FailRequest* request, const LookupTask* read) {
   CoreQueue* const queue = QueueById(lease->queue);
   Count(queue, keycodec::Counter::kFailed, 1);
   Emit(EventKind::kFailed, *lease, request->reason);
+  Learn(queue, *lease, false);
   if (dies) {
     request->dead = true;
     MakeDead(lease,
@@ -352,6 +355,7 @@ bool Core::Impl::ExpireLeases() {
     }
     Count(QueueById(lease->queue), keycodec::Counter::kExpired, 1);
     Emit(EventKind::kExpired, *lease);
+    Learn(QueueById(lease->queue), *lease, false);
     if (used_up) {
       MakeDead(lease, "attempts used up: the lease expired", std::string(), nullptr);
     } else {
@@ -377,6 +381,7 @@ void Core::Impl::ExpireAfterRead(Lease* lease) {
     }
     Count(QueueById(ended->queue), keycodec::Counter::kExpired, 1);
     Emit(EventKind::kExpired, *ended);
+    Learn(QueueById(ended->queue), *ended, false);
     MakeDead(ended, "attempts used up: the lease expired",
              task->row ? task->row->last_error : std::string(), task);
   });

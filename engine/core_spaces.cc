@@ -116,6 +116,7 @@ void Core::Impl::SpacesSlice(SpacesRequest* request, QueueRecord* record) {
   if (request->at_lease != 0) {
     return Later([this, request] { Spaces(request); });
   }
+  ShowAdaptive(request, queue);
   if (++request->at_core < shared_->cores) return Forward(request, CoreId(request->at_core));
   now_stale_ = true;
   request->at = now();

@@ -123,6 +123,7 @@ struct CoreQueue {
   int64_t space_rate_micro = -1;
   uint32_t freed = 0;  // leases that ended in this turn, and those of them without a space
   uint32_t freed_unnamed = 0;
+  bool unnamed_rose = false;                // in this turn, the empty space's adaptive limit
   MonoTime rate_watched = MonoTime::Max();  // its place in Core::Impl::rate_waits_; Max: none
   int64_t ageing_ms = -1;                   // as its zones know it here; -1: none
   size_t cold_spaces = 0;

@@ -31,6 +31,7 @@ QueueOptions OptionsOf(const keycodec::QueueValue& value) {
   out.space_rate_micro = value.limits.space_rate_micro;
   out.space_burst = value.limits.space_burst;
   out.space_weight = value.limits.space_weight;
+  out.adaptive = value.limits.adaptive;
   if (value.paused_until_ms) {
     out.paused_until = *value.paused_until_ms >= limits::kKeyTimeMsMax
                            ? MonoTime::Max()
@@ -80,6 +81,18 @@ QueueSlot::QueueSlot()
 
 QueueRecord::QueueRecord(std::string n, const QueueLife& first, uint16_t cores)
     : name(std::move(n)), ordinal(first.number.value()), slots(new QueueSlot[cores]), life(first) {}
+
+QueueRecord::~QueueRecord() { delete unnamed_adaptive.load(std::memory_order_relaxed); }
+
+SharedAdaptiveLimit* QueueRecord::UnnamedAdaptive(const keycodec::AdaptiveBounds& bounds,
+                                                  MonoTime now) {
+  SharedAdaptiveLimit* there = unnamed_adaptive.load(std::memory_order_acquire);
+  if (there != nullptr) return there;
+  auto made = std::make_unique<SharedAdaptiveLimit>(bounds, now);
+  if (unnamed_adaptive.compare_exchange_strong(there, made.get(), std::memory_order_acq_rel))
+    return made.release();
+  return there;
+}
 
 int64_t QueueRecord::Total(keycodec::Counter counter, uint16_t cores) const {
   int64_t sum = 0;
@@ -225,6 +238,7 @@ keycodec::QueueValue QueueRegistry::ValueOf(const QueueRecord& record) const {
     value.limits.space_rate_micro = static_cast<uint64_t>(*rate);
   value.limits.space_burst = number32(s.space_burst);
   value.limits.space_weight = number32(s.space_weight);
+  value.limits.adaptive = s.Adaptive();
   if (const std::string* backoff = s.backoff.load(std::memory_order_relaxed))
     value.backoff = *backoff;
   return value;
@@ -253,6 +267,7 @@ void QueueRegistry::Publish(QueueRecord* record, const keycodec::QueueValue& val
   store(s.space_rate_micro, or_none(value.limits.space_rate_micro));
   store(s.space_burst, or_none(value.limits.space_burst));
   store(s.space_weight, or_none(value.limits.space_weight));
+  store(s.adaptive, value.limits.adaptive ? QueueSettings::Packed(*value.limits.adaptive) : -1);
   keycodec::QueueLimits limiting = value.limits;
   limiting.space_weight.reset();
   if (limiting != keycodec::QueueLimits()) s.limited.store(true, std::memory_order_release);
@@ -277,9 +292,9 @@ Ticket QueueRegistry::Set(QueueRecord* record, const std::function<void(QueueOpt
   value.order = options.order.value_or(keycodec::Order::kPriority);
   value.dead_keep_ms = ms(options.dead_keep);
   value.dead_max = options.dead_max;
-  value.limits = {options.concurrency, options.space_concurrency, options.rate_micro,
-                  options.burst,       options.space_rate_micro,  options.space_burst,
-                  options.space_weight};
+  value.limits = {options.concurrency,  options.space_concurrency, options.rate_micro,
+                  options.burst,        options.space_rate_micro,  options.space_burst,
+                  options.space_weight, options.adaptive};
   value.ageing_ms = ms(options.ageing);
   value.paused_until_ms = ms(options.paused_until);
   if (value.paused_until_ms)
@@ -316,9 +331,10 @@ bool QueueRegistry::HasOptions(const QueueRecord& record, MonoTime now) {
              s.backoff.load(std::memory_order_relaxed) != nullptr ||
              s.paused_until_ms.load(std::memory_order_relaxed) > now.ms() ||
              record.space_rows.load(std::memory_order_relaxed) > 0;
-  for (const auto* number : {&s.lease_ms, &s.attempts, &s.keep_ms, &s.dead_keep_ms, &s.dead_max,
-                             &s.concurrency, &s.space_concurrency, &s.rate_micro, &s.burst,
-                             &s.space_rate_micro, &s.space_burst, &s.space_weight, &s.ageing_ms})
+  for (const auto* number :
+       {&s.lease_ms, &s.attempts, &s.keep_ms, &s.dead_keep_ms, &s.dead_max, &s.concurrency,
+        &s.space_concurrency, &s.rate_micro, &s.burst, &s.space_rate_micro, &s.space_burst,
+        &s.space_weight, &s.ageing_ms, &s.adaptive})
     any |= number->load(std::memory_order_relaxed) >= 0;
   return any;
 }

@@ -34,6 +34,7 @@
 #include "engine/base/result.h"
 #include "engine/queue_life.h"
 #include "engine/request.h"
+#include "engine/shared_adaptive_limit.h"
 #include "keycodec/records.h"
 #include "lanes/concurrency.h"
 #include "lanes/rate_limit.h"
@@ -85,11 +86,21 @@ struct QueueSettings {
   std::atomic<int64_t> space_rate_micro{-1};
   std::atomic<int64_t> space_burst{-1};
   std::atomic<int64_t> space_weight{-1};
+  std::atomic<int64_t> adaptive{-1};  // its bounds in one word: see Packed
   // One of those that limit is set, here or of a space, or was in this run: there is something to look at
   // for each lease.
   std::atomic<bool> limited{false};
   std::atomic<bool> counts_spaces{false};  // the same: some space has a concurrency of its own
   std::atomic<const std::string*> backoff{nullptr};  // encoded; lives as long as the registry
+
+  static int64_t Packed(const keycodec::AdaptiveBounds& bounds) {
+    return int64_t{bounds.min} << 32 | int64_t{bounds.max};
+  }
+  std::optional<keycodec::AdaptiveBounds> Adaptive() const {
+    const int64_t word = adaptive.load(std::memory_order_acquire);
+    if (word < 0) return std::nullopt;
+    return keycodec::AdaptiveBounds{static_cast<uint32_t>(word >> 32), static_cast<uint32_t>(word)};
+  }
 };
 
 // Options of the empty space, which is spread over all cores, for each to read on its way; those of a space
@@ -112,6 +123,7 @@ inline RateLimit RateOf(const std::optional<uint64_t>& rate_micro,
 
 struct QueueRecord {
   QueueRecord(std::string n, const QueueLife& first, uint16_t cores);
+  ~QueueRecord();
 
   const std::string name;
   const uint32_t ordinal;  // its first number: decides on the core that keeps its dead letters
@@ -134,6 +146,8 @@ struct QueueRecord {
   SharedRateState rate;
   SpaceWords unnamed;  // options of the empty space
   SharedRateState unnamed_rate;
+  // The empty space's adaptive limit; null until a job without a space has started under one.
+  std::atomic<SharedAdaptiveLimit*> unnamed_adaptive{nullptr};
   // Rows of spaces that stand in the store, over all cores: while there are any the queue does not vanish.
   std::atomic<int64_t> space_rows{0};
 
@@ -143,6 +157,8 @@ struct QueueRecord {
   // The greatest of that counter: kRateUntil, kUnnamedRateUntil.
   MonoTime RateUntil(keycodec::Counter counter, uint16_t cores) const;
   QueueCounts Counts(uint16_t cores) const;
+  // Makes it if it is not there. Any thread.
+  SharedAdaptiveLimit* UnnamedAdaptive(const keycodec::AdaptiveBounds& bounds, MonoTime now);
 };
 
 class QueueRegistry {

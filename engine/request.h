@@ -22,6 +22,7 @@
 #include "engine/base/result.h"
 #include "engine/base/time.h"
 #include "keycodec/keys.h"
+#include "keycodec/queue_records.h"
 
 namespace vestq {
 
@@ -311,6 +312,8 @@ struct QueueOptions {
   std::optional<uint64_t> space_rate_micro;
   std::optional<uint32_t> space_burst;
   std::optional<uint32_t> space_weight;  // 1 .. limits::kSpaceWeightMax
+  std::optional<keycodec::AdaptiveBounds>
+      adaptive;  // of each space without a concurrency of its own
   // Nothing of a paused queue is leased until then; MonoTime::Max(): until it is resumed.
   std::optional<MonoTime> paused_until;
 };

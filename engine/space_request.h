@@ -48,6 +48,14 @@ struct SpacesRequest : Request {
         oldest;  // ready since, of those that were looked at; none: nothing is ready
     uint64_t leased = 0;
     keycodec::SpaceValue own;  // its own options
+    // Its adaptive limit, where one was at work since the start: what it is now, the median lease that counts as
+    // usual (0: none yet), and how often it was halved.
+    struct Adaptive {
+      uint32_t limit = 0;
+      Duration usual;
+      uint64_t halvings = 0;
+    };
+    std::optional<Adaptive> adaptive;
   };
   std::map<std::string, Row> spaces;
   QueueOptions options;  // of the queue: what holds where a space has none

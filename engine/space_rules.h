@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <atomic>
 #include <cstdint>
+#include <optional>
 
 #include "engine/core_state.h"
 #include "engine/queue_registry.h"
@@ -34,6 +35,17 @@ inline uint32_t SlotLimitOf(const QueueRecord& record, const SpaceTerms* terms, 
     return *terms->options.concurrency;
   }
   return SlotLimit(record.settings.space_concurrency);
+}
+
+// The bounds between which its concurrency finds its own height; none: it has a fixed one of its own, or the
+// queue's is not adaptive.
+inline std::optional<keycodec::AdaptiveBounds> AdaptiveOf(const QueueRecord& record,
+                                                          const SpaceTerms* terms, bool unnamed) {
+  const std::optional<keycodec::AdaptiveBounds> bounds = record.settings.Adaptive();
+  if (!bounds) return bounds;
+  const bool own = unnamed ? record.unnamed.concurrency.load(std::memory_order_acquire) >= 0
+                           : terms != nullptr && terms->options.concurrency.has_value();
+  return own ? std::nullopt : bounds;
 }
 
 // `rate` 0 and below: no limit.

@@ -28,6 +28,7 @@ enum QueueTag : uint64_t {
   kQueueTagSpaceBurst = 30,
   kQueueTagSpaceWeight = 32,
   kQueueTagAgeing = 40,
+  kQueueTagAdaptive = 34,
 };
 
 void ReadLiving(Reader* field, PurgeBounds* living) {
@@ -54,6 +55,12 @@ void AppendLimits(const QueueLimits& values, std::string* out) {
   append(kQueueTagSpaceRate, values.space_rate_micro);
   append(kQueueTagSpaceBurst, values.space_burst);
   append(kQueueTagSpaceWeight, values.space_weight);
+  if (values.adaptive) {
+    Writer<2 * kVarint32Bytes> writer;
+    writer.Varint(values.adaptive->min);
+    writer.Varint(values.adaptive->max);
+    AppendTaggedBytes(kQueueTagAdaptive, writer.view(), out);
+  }
 }
 
 uint64_t ReadFromOne(Reader* field, const char* name, uint64_t most) {
@@ -85,6 +92,15 @@ bool ReadLimit(uint64_t tag, Reader* field, QueueLimits* out) {
     case kQueueTagSpaceWeight:
       out->space_weight =
           static_cast<uint32_t>(ReadFromOne(field, "space-weight", limits::kSpaceWeightMax));
+      return true;
+    case kQueueTagAdaptive:
+      out->adaptive.emplace();
+      out->adaptive->max = limits::kConcurrencyMax;
+      out->adaptive->min =
+          static_cast<uint32_t>(ReadFromOne(field, "adaptive, min", limits::kConcurrencyMax));
+      out->adaptive->max =
+          static_cast<uint32_t>(ReadFromOne(field, "adaptive, max", limits::kConcurrencyMax));
+      if (out->adaptive->min > out->adaptive->max) field->Fail("adaptive", "min is above max");
       return true;
     default: return false;
   }

@@ -62,6 +62,14 @@ struct PurgeBounds {
   bool operator==(const PurgeBounds&) const = default;
 };
 
+// Between these a concurrency limit finds its own height (lanes/adaptive_limit.h): 1 <= min <= max <=
+// limits::kConcurrencyMax.
+struct AdaptiveBounds {
+  uint32_t min = 1;
+  uint32_t max = 1;
+  bool operator==(const AdaptiveBounds&) const = default;
+};
+
 // How much of a queue may run; without a value: no limit, and a burst of 1.
 struct QueueLimits {
   std::optional<uint32_t> concurrency = std::nullopt;        // leases at once; 0: none may start
@@ -72,6 +80,7 @@ struct QueueLimits {
   std::optional<uint64_t> space_rate_micro = std::nullopt;
   std::optional<uint32_t> space_burst = std::nullopt;
   std::optional<uint32_t> space_weight = std::nullopt;  // 1 .. limits::kSpaceWeightMax
+  std::optional<AdaptiveBounds> adaptive = std::nullopt;
   bool operator==(const QueueLimits&) const = default;
 };
 

@@ -13,15 +13,15 @@ constexpr uint32_t kHalveAt = 10;  // one failure in so many of a window, and mo
 constexpr uint32_t kRiseAt = 50;   // at most one in so many still lets it rise
 }  // namespace
 
-AdaptiveLimit::AdaptiveLimit(uint32_t min, uint32_t max) : min_(min), max_(max), limit_(min) {
-  CHECK(1 <= min && min <= max);
+AdaptiveLimit::AdaptiveLimit(const AdaptiveBounds& bounds, MonoTime since)
+    : bounds_(bounds), limit_(bounds.min), since_(since) {
+  CHECK(1 <= bounds.min && bounds.min <= bounds.max);
 }
 
-void AdaptiveLimit::SetBounds(uint32_t min, uint32_t max) {
-  CHECK(1 <= min && min <= max);
-  min_ = min;
-  max_ = max;
-  limit_ = std::clamp(limit_, min, max);
+void AdaptiveLimit::SetBounds(const AdaptiveBounds& bounds) {
+  CHECK(1 <= bounds.min && bounds.min <= bounds.max);
+  bounds_ = bounds;
+  limit_ = std::clamp(limit_, bounds.min, bounds.max);
 }
 
 uint32_t AdaptiveLimit::BucketOf(Duration length) {
@@ -56,7 +56,7 @@ void AdaptiveLimit::BeginWindow() {
 }
 
 void AdaptiveLimit::Halve(MonoTime now) {
-  limit_ = std::max(min_, limit_ / 2);
+  limit_ = std::max(bounds_.min, limit_ / 2);
   ++halvings_;
   since_ = now;
   BeginWindow();
@@ -85,14 +85,14 @@ bool AdaptiveLimit::EndWindow(MonoTime now) {
   const uint32_t median = Median();
   const bool long_ones = usual_ > 0 && median >= usual_ + kOctave;
   const bool no_use = halved_at_ > 0 && median + kShorter > halved_at_;
-  if (long_ones && limit_ > min_ && !no_use) {
+  if (long_ones && limit_ > bounds_.min && !no_use) {
     halved_at_ = median;
     Halve(now);
     return false;
   }
   halved_at_ = 0;
   if (usual_ == 0 || median < usual_ || long_ones) usual_ = median;
-  const bool rises = reached_ && failures_ * kRiseAt <= window() && limit_ < max_;
+  const bool rises = reached_ && failures_ * kRiseAt <= window() && limit_ < bounds_.max;
   if (rises) ++limit_;
   BeginWindow();
   return rises;

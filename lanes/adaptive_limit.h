@@ -20,7 +20,7 @@
 // at `min`, below which there is nothing to learn. Medians come from a histogram of four steps an
 // octave, so "doubled" is meant within a fifth.
 //
-// Owned by the core's thread; no clock, no chance; O(1) a lease, O(128) a window; 320 bytes. Not
+// Owned by one thread; no clock, no chance; O(1) a lease, O(128) a window; 320 bytes. Not
 // stored: after a restart it begins at `min` and has found its height again after as many windows as
 // that is above it.
 //
@@ -33,18 +33,21 @@
 #include <cstdint>
 
 #include "engine/base/time.h"
+#include "keycodec/queue_records.h"
 
 namespace vestq {
+
+using keycodec::AdaptiveBounds;
 
 class AdaptiveLimit {
  public:
   static constexpr uint32_t kWindowMin = 100;
   static constexpr uint32_t kWindowMax = 1000;
 
-  // REQUIRES: 1 <= min <= max.
-  AdaptiveLimit(uint32_t min, uint32_t max);
+  // Leases that began before `since` are not counted.
+  explicit AdaptiveLimit(const AdaptiveBounds& bounds, MonoTime since = MonoTime());
   // Other bounds: the limit moves only as far as they make it, and what was learned stays.
-  void SetBounds(uint32_t min, uint32_t max);
+  void SetBounds(const AdaptiveBounds& bounds);
 
   // What may run at once now.
   uint32_t limit() const { return limit_; }
@@ -73,11 +76,10 @@ class AdaptiveLimit {
   void BeginWindow();
   uint32_t Median() const;  // of the window's successes, as bucket + 1
 
-  uint32_t min_;
-  uint32_t max_;
+  AdaptiveBounds bounds_;
   uint32_t limit_;
   uint64_t halvings_ = 0;
-  MonoTime since_{};  // leases that began before it are not counted
+  MonoTime since_;  // leases that began before it are not counted
 
   // The window.
   bool reached_ = false;

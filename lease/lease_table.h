@@ -55,6 +55,8 @@ struct Lease {
   uint32_t attempt = 0;  // this delivery included
   uint32_t attempts_max = 0;
   uint32_t payload_bytes = 0;
+  // When it was claimed: the lower half of the engine's time. 0 of one that a start has found.
+  uint32_t began_ms = 0;
   LaneId lane;
   keycodec::Order order = keycodec::Order::kPriority;
   bool ending = false;  // over, its key has not moved yet: see LeaseTable::Suspend
@@ -63,6 +65,11 @@ struct Lease {
   friend class LeaseTable;
   uint32_t heap_index_ = 0;
 };
+
+// When it began, if that is not longer ago than 49 days. REQUIRES: not after now.
+inline MonoTime BeganAt(const Lease& lease, MonoTime now) {
+  return now - Duration(int64_t{static_cast<uint32_t>(now.ms()) - lease.began_ms});
+}
 
 // What a renewal means for the disk.
 struct Renewal {

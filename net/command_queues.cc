@@ -64,12 +64,14 @@ void WriteOptions(const QueueOptions& o, MonoTime now, RespWriter w) {
   w.Int(o.space_burst.value_or(1));
   w.Bulk("space-weight");
   w.Int(o.space_weight.value_or(1));
+  w.Bulk("adaptive");
+  w.Bulk(AdaptiveToText(o.adaptive));
   // Milliseconds that the pause still lasts; -1: until it is resumed; 0: it is not paused.
   w.Bulk("paused");
   const bool paused = o.paused_until && *o.paused_until > now;
   w.Int(!paused ? 0 : *o.paused_until == MonoTime::Max() ? -1 : (*o.paused_until - now).ms());
 }
-constexpr size_t kOptionFields = 16;
+constexpr size_t kOptionFields = 17;
 
 constexpr std::string_view kAgeNames[] = {"oldest-ready-urgent", "oldest-ready-normal",
                                           "oldest-ready-low"};
@@ -149,7 +151,8 @@ enum : size_t {
   kAgeing,
   kSpaceRate,
   kSpaceBurst,
-  kSpaceWeight
+  kSpaceWeight,
+  kAdaptive
 };
 constexpr OptionSpec kSpecs[] = {{"lease"},
                                  {"attempts"},
@@ -166,11 +169,11 @@ constexpr OptionSpec kSpecs[] = {{"lease"},
                                  {"space-rate"},
                                  {"space-burst"},
                                  {"space-weight"},
+                                 {"adaptive"},
                                  // Of the contract; later.
                                  {"claims", true, false},
                                  {"max-jobs", true, false},
-                                 {"max-bytes", true, false},
-                                 {"adaptive", true, false}};
+                                 {"max-bytes", true, false}};
 }  // namespace set_options
 
 Result<keycodec::Order> ParseOrder(std::string_view text) {
@@ -187,6 +190,25 @@ Error SetSlots(std::string_view name, std::string_view value, bool unset,
   VESTQ_WORD(*set, words::ParseNumber(name, value, 0, limits::kConcurrencyMax),
              static_cast<uint32_t>);
   return Error::Ok();
+}
+
+// `min:max`.
+Result<keycodec::AdaptiveBounds> ParseAdaptive(std::string_view text) {
+  const size_t colon = text.find(':');
+  if (colon == std::string_view::npos) {
+    return Error(ErrorCode::kSyntax, "adaptive " + words::Quote(text) +
+                                         ": min:max is expected, two numbers as in 2:50, or none");
+  }
+  keycodec::AdaptiveBounds out;
+  VESTQ_WORD(out.min,
+             words::ParseNumber("adaptive min", text.substr(0, colon), 1, limits::kConcurrencyMax),
+             static_cast<uint32_t>);
+  VESTQ_WORD(out.max,
+             words::ParseNumber("adaptive max", text.substr(colon + 1), 1, limits::kConcurrencyMax),
+             static_cast<uint32_t>);
+  if (out.min > out.max)
+    return Error(ErrorCode::kRange, "adaptive " + words::Quote(text) + ": min is above max");
+  return out;
 }
 
 // `default` unsets. Each option appears once, so the other side of it is not set.
@@ -264,6 +286,11 @@ Error SetOption(size_t option, std::string_view value, QueueSetRequest* r) {
       VESTQ_WORD(set.space_weight,
                  words::ParseNumber("space-weight", value, 1, limits::kSpaceWeightMax),
                  static_cast<uint32_t>);
+      break;
+    case kAdaptive:
+      if (unset || words::EqualsIgnoreCase(value, "none"))
+        return r->unset.adaptive.emplace(), Error::Ok();
+      VESTQ_WORD(set.adaptive, ParseAdaptive(value), keycodec::AdaptiveBounds);
       break;
     default: break;
   }

@@ -25,7 +25,9 @@ std::string_view CommandOf(const Request& member);
 void WriteJob(const JobRequest& job, bool with_id, RespWriter* writer);
 void WriteQueueInfo(const QueueInfoRequest& request, RespWriter* writer);  // command_queues.cc
 // Of SPACES and SPACE INFO (replies_spaces.cc).
-inline constexpr size_t kSpaceReplyBytes = 384;  // of one space, with a name of common length
+inline constexpr size_t kSpaceReplyBytes = 448;  // of one space, with a name of common length
+// "2:50", or "none".
+std::string AdaptiveToText(const std::optional<keycodec::AdaptiveBounds>& bounds);
 void WriteSpaces(const SpacesRequest& request, RespWriter* writer);
 size_t SpacesBytes(const SpacesRequest& request);
 // The same for the requests of engine/handling_request.h (replies_handling.cc). HandlingBytes: 0 for

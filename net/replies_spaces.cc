@@ -13,12 +13,15 @@ namespace vestq {
 namespace {
 
 // What holds: its own option, else the queue's for each of its spaces.
-void WriteLimits(const keycodec::SpaceValue& own, const QueueOptions& queue, RespWriter* w) {
+void WriteLimits(const keycodec::SpaceValue& own, const QueueOptions& queue,
+                 const std::optional<SpacesRequest::Row::Adaptive>& adaptive, RespWriter* w) {
   w->Bulk("weight");
   w->Int(own.weight.value_or(queue.space_weight.value_or(1)));
   w->Bulk("concurrency");
   const auto slots = own.concurrency ? own.concurrency : queue.space_concurrency;
-  if (slots && *slots != keycodec::kSlotsUnlimited) {
+  if (adaptive) {  // what it is now
+    w->Int(std::min(slots.value_or(keycodec::kSlotsUnlimited), adaptive->limit));
+  } else if (slots && *slots != keycodec::kSlotsUnlimited) {
     w->Int(*slots);
   } else {
     w->Bulk("none");
@@ -40,7 +43,7 @@ int64_t PauseLeft(const keycodec::SpaceValue& own, MonoTime now) {
 void WriteSpace(const std::string& name, const SpacesRequest::Row& row, const SpacesRequest& r,
                 RespWriter* w) {
   const int64_t pause = PauseLeft(row.own, r.at);
-  w->Map(11u + r.one_space);
+  w->Map(14u + r.one_space);
   if (r.one_space) {
     w->Bulk("queue");
     w->Bulk(r.queue);
@@ -59,7 +62,24 @@ void WriteSpace(const std::string& name, const SpacesRequest::Row& row, const Sp
   }
   w->Bulk("leased");
   w->Int(static_cast<int64_t>(row.leased));
-  WriteLimits(row.own, r.options, w);
+  // A concurrency of its own switches it off.
+  std::optional<SpacesRequest::Row::Adaptive> adaptive;
+  if (r.options.adaptive && !row.own.concurrency) {
+    adaptive = row.adaptive.value_or(
+        SpacesRequest::Row::Adaptive{r.options.adaptive->min, Duration(0), 0});
+    adaptive->limit = std::clamp(adaptive->limit, r.options.adaptive->min, r.options.adaptive->max);
+  }
+  WriteLimits(row.own, r.options, adaptive, w);
+  w->Bulk("adaptive");
+  w->Bulk(AdaptiveToText(adaptive ? r.options.adaptive : std::nullopt));
+  w->Bulk("usual-lease");
+  if (adaptive && adaptive->usual > Duration(0)) {
+    w->Int(adaptive->usual.ms());
+  } else {
+    w->Null();
+  }
+  w->Bulk("halvings");
+  w->Int(adaptive ? static_cast<int64_t>(adaptive->halvings) : 0);
   w->Bulk("paused");
   w->Int(pause);
   std::vector<std::string_view> own;
@@ -74,6 +94,11 @@ void WriteSpace(const std::string& name, const SpacesRequest::Row& row, const Sp
 }
 
 }  // namespace
+
+std::string AdaptiveToText(const std::optional<keycodec::AdaptiveBounds>& bounds) {
+  if (!bounds) return "none";
+  return std::to_string(bounds->min) + ":" + std::to_string(bounds->max);
+}
 
 void WriteSpaces(const SpacesRequest& request, RespWriter* w) {
   if (!request.one_space) {

@@ -120,7 +120,7 @@ void AddQueue(Command program, Action* action) {
           "OPTION=VALUE", &options->words,
           "lease, attempts, backoff, keep, dead-keep, dead-max, order (priority or time), ageing, "
           "concurrency, rate, burst, space-concurrency, space-rate, "
-          "space-burst, space-weight")
+          "space-burst, space-weight, adaptive (min:max)")
       .Required()
       .MayBeEmpty();
   Add(queue, "pause", "Give no more jobs out", options, action, Pause)

@@ -21,8 +21,9 @@ constexpr std::string_view kMoments[] = {"enqueued", "deadline", "vests",  "fini
                                          "next",     "last",     "created"};
 constexpr std::string_view kSpans[] = {"vests-in",   "lease-left", "kept-for", "lease",
                                        "unique-for", "expire",     "keep",     "every"};
-constexpr std::string_view kQueueSpans[] = {"paused", "oldest-ready", "oldest-ready-urgent",
-                                            "oldest-ready-normal", "oldest-ready-low"};
+constexpr std::string_view kQueueSpans[] = {
+    "paused",           "oldest-ready", "oldest-ready-urgent", "oldest-ready-normal",
+    "oldest-ready-low", "usual-lease"};
 
 template <size_t n>
 bool IsOneOf(const std::string_view (&names)[n], std::string_view name) {

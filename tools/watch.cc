@@ -2,8 +2,8 @@
 #include <spdlog/fmt/chrono.h>
 #include <spdlog/fmt/fmt.h>
 
-#include <ctime>
 #include <cstdio>
+#include <ctime>
 #include <memory>
 #include <string>
 #include <string_view>

@@ -35,7 +35,7 @@ COMMANDS = {
     "QUEUE INFO": (3, {}),
     "QUEUE SET": (3, {name: 1 for name in (
         "lease", "attempts", "backoff", "keep", "order", "dead-keep", "dead-max", "concurrency", "space-concurrency", "rate",
-        "burst", "ageing", "space-rate", "space-burst", "space-weight")}),
+        "burst", "ageing", "space-rate", "space-burst", "space-weight", "adaptive")}),
     "QUEUE PAUSE": (3, {"FOR": 1}),
     "QUEUE RESUME": (3, {}),
     "QUEUE DROP": (3, {}),

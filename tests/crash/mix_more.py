@@ -22,6 +22,7 @@ OPTION_VALUES = {
     "space-rate": {"500": "500/s", "none": "none"},
     "space-burst": {"50": 50, "60": 60},
     "space-weight": {"2": 2, "5": 5},
+    "adaptive": {"20:60": "20:60", "none": "none"},
 }
 # The same of SPACE SET, of one space there.
 SPACE_VALUES = {

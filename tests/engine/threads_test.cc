@@ -3,16 +3,19 @@
 #include <gtest/gtest.h>
 #include <stdlib.h>
 
+#include <algorithm>
 #include <atomic>
 #include <condition_variable>
 #include <filesystem>
 #include <mutex>
 #include <set>
 #include <thread>
+#include <vector>
 
 #include "engine/engine.h"
 #include "engine/group_request.h"
 #include "engine/kv_request.h"
+#include "engine/shared_adaptive_limit.h"
 
 namespace vestq {
 namespace {
@@ -210,6 +213,32 @@ INSTANTIATE_TEST_SUITE_P(CoresAndModes, Threads,
                                             ::testing::Values(Durability::kSync,
                                                               Durability::kInterval,
                                                               Durability::kOs)));
+
+TEST(SharedAdaptiveLimit, IsOneForAllThreads) {
+  SharedAdaptiveLimit shared({1, 1000}, MonoTime(0));
+  constexpr int kThreads = 4;
+  constexpr int kWindows = 50;
+  std::vector<std::thread> threads;
+  for (int t = 0; t < kThreads; ++t) {
+    threads.emplace_back([&shared] {
+      for (uint32_t i = 0; i < kWindows * AdaptiveLimit::kWindowMin; ++i) {
+        shared.Update([](AdaptiveLimit* limit) {
+          limit->Started(limit->limit());
+          return limit->Succeeded(MonoTime(1), MonoTime(2));
+        });
+        EXPECT_GE(shared.limit(), 1u);
+      }
+    });
+  }
+  for (std::thread& thread : threads) thread.join();
+  // A window is as long as the limit is high, so above 100 the rises are rarer than one in 100 ends.
+  const uint32_t ends = kThreads * kWindows * AdaptiveLimit::kWindowMin;
+  uint32_t expected = 1;
+  for (uint32_t left = ends; left >= std::max(expected, AdaptiveLimit::kWindowMin); ++expected)
+    left -= std::max(expected, AdaptiveLimit::kWindowMin);
+  EXPECT_EQ(shared.limit(), expected);
+  EXPECT_EQ(shared.Copy().limit(), expected);
+}
 
 }  // namespace
 }  // namespace vestq

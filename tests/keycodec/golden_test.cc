@@ -208,7 +208,7 @@ QueueValue QueueWithOptions() {
   queue.dead_max = 1000;
   queue.paused_until_ms = limits::kKeyTimeMsMax;
   queue.living = {Incarnation(1), Incarnation(0), Incarnation(0), Incarnation(300), Incarnation(4)};
-  queue.limits = {0, 5, 500'000, 10, 250'000, 4, 7};
+  queue.limits = {0, 5, 500'000, 10, 250'000, 4, 7, AdaptiveBounds{2, 300}};
   queue.ageing_ms = 60'000;
   return queue;
 }
@@ -331,7 +331,7 @@ const std::map<std::string, std::string> kGolden = {
     {"hand-over gone", "01 03 00 00 00 00 01 86 9f 02 00 00 00 00 01 b2 07 00 00 00 00 01 b2 17 09 63 61 6e 63 65 6c 6c 65 64"},
     {"schedule cron", "01 04 6d 61 69 6c 04 61 63 6d 65 05 68 65 6c 6c 6f 01 09 30 20 33 20 2a 20 2a 20 2a 0d 45 75 72 6f 70 65 2f 42 65 72 6c 69 6e 00 00 01 00 e0 a4 99 ff bc 31 00 00 00 00 80 d0 95 ff bc 31 80 08 00"},
     {"schedule every", "01 04 6d 61 69 6c 04 61 63 6d 65 05 68 65 6c 6c 6f 02 00 00 80 dd db 01 e0 d4 03 03 01 00 80 d0 95 ff bc 31 ac 02 02 01 80 d0 95 ff bc 31 80 08 02 03 e0 d4 03 04 03 01 02 03 06 07 6f 72 64 65 72 2d 31 08 04 80 dd db 01 0a 03 c0 cf 24 0c 04 80 b8 99 29 0e 04 6d 61 69 6c 10 0d 02 05 74 72 61 63 65 02 37 66 01 61 00 12 01 00 00"},
-    {"queue options", "01 03 01 01 02 03 e0 d4 03 04 01 00 06 03 01 02 03 08 04 80 dd db 01 0a 04 80 b8 99 29 0c 02 e8 07 0e 07 ff ff ff ff ff ff 3f 10 05 01 00 00 ac 02 12 01 04 14 01 00 16 01 05 18 03 a0 c2 1e 1a 01 0a 1c 03 90 a1 0f 1e 01 04 20 01 07 28 03 e0 d4 03 00"},
+    {"queue options", "01 03 01 01 02 03 e0 d4 03 04 01 00 06 03 01 02 03 08 04 80 dd db 01 0a 04 80 b8 99 29 0c 02 e8 07 0e 07 ff ff ff ff ff ff 3f 10 05 01 00 00 ac 02 12 01 04 14 01 00 16 01 05 18 03 a0 c2 1e 1a 01 0a 1c 03 90 a1 0f 1e 01 04 20 01 07 22 03 02 ac 02 28 03 e0 d4 03 00"},
     {"dropped queue", "01 04 6d 61 69 6c"},
     {"key space options", "6f 00 00 00 03 61 63 6d 65"},
     {"key space rate", "67 00 00 00 03 61 63 6d 65"},

@@ -199,6 +199,10 @@ class Random {
     if (OneIn(2)) out.living.done = Incarnation(U32());
     if (OneIn(2)) out.limits.concurrency = U32();
     if (OneIn(2)) out.limits.space_concurrency = U32();
+    if (OneIn(2)) {
+      const uint32_t min = 1 + U32() % limits::kConcurrencyMax;
+      out.limits.adaptive = {min, min + U32() % (limits::kConcurrencyMax - min + 1)};
+    }
     if (OneIn(2)) out.limits.rate_micro = 1 + Number(limits::kRateMicroMax - 1);
     if (OneIn(2)) out.limits.burst = static_cast<uint32_t>(1 + Number(limits::kBurstMax - 1));
     if (OneIn(2)) out.ageing_ms = 1 + SomeTime() / 2;

@@ -29,7 +29,7 @@ void Window(AdaptiveLimit* limit, MonoTime* now, Duration length, uint32_t failu
 }
 
 TEST(AdaptiveLimit, RisesByOneAfterEachFullWindowOfSuccesses) {
-  AdaptiveLimit limit(1, 5);
+  AdaptiveLimit limit({1, 5});
   MonoTime now(1000);
   EXPECT_EQ(limit.limit(), 1u);
   for (uint32_t expected : {2u, 3u, 4u, 5u, 5u}) {
@@ -40,7 +40,7 @@ TEST(AdaptiveLimit, RisesByOneAfterEachFullWindowOfSuccesses) {
 }
 
 TEST(AdaptiveLimit, StaysWhereNobodyRunsIntoIt) {
-  AdaptiveLimit limit(5, 100);
+  AdaptiveLimit limit({5, 100});
   MonoTime now(1000);
   for (int window = 0; window < 10; ++window) {
     for (uint32_t i = 0; i < AdaptiveLimit::kWindowMin; ++i) {
@@ -55,14 +55,14 @@ TEST(AdaptiveLimit, StaysWhereNobodyRunsIntoIt) {
 
 TEST(AdaptiveLimit, AFewFailuresDoNotCountSomeHoldMoreHalve) {
   MonoTime now(1000);
-  AdaptiveLimit limit(10, 100);
+  AdaptiveLimit limit({10, 100});
   Window(&limit, &now, Seconds(1), 2);  // one in fifty
   EXPECT_EQ(limit.limit(), 11u);
   Window(&limit, &now, Seconds(1), 3);
   EXPECT_EQ(limit.limit(), 11u);
   Window(&limit, &now, Seconds(1), 10);  // a tenth is not above a tenth
   EXPECT_EQ(limit.limit(), 11u);
-  limit.SetBounds(2, 100);
+  limit.SetBounds({2, 100});
   Window(&limit, &now, Seconds(1), 11, 11);  // at once, not at the window's end
   EXPECT_EQ(limit.limit(), 5u);
   EXPECT_EQ(limit.in_window(), 0u);
@@ -73,8 +73,8 @@ TEST(AdaptiveLimit, AFewFailuresDoNotCountSomeHoldMoreHalve) {
 }
 
 TEST(AdaptiveLimit, OneOverloadHalvesOnce) {
-  AdaptiveLimit limit(40, 100);
-  limit.SetBounds(1, 100);
+  AdaptiveLimit limit({40, 100});
+  limit.SetBounds({1, 100});
   const MonoTime began(1000);
   // Forty at once, and all of them fail.
   for (int i = 0; i < 40; ++i) limit.Failed(began, MonoTime(2000 + i));
@@ -83,8 +83,8 @@ TEST(AdaptiveLimit, OneOverloadHalvesOnce) {
 }
 
 TEST(AdaptiveLimit, HalvesWhenTheMedianLeaseHasDoubled) {
-  AdaptiveLimit limit(40, 100);
-  limit.SetBounds(1, 100);
+  AdaptiveLimit limit({40, 100});
+  limit.SetBounds({1, 100});
   MonoTime now(1000);
   Window(&limit, &now, Milliseconds(100), 0);
   EXPECT_EQ(limit.limit(), 41u);
@@ -98,8 +98,8 @@ TEST(AdaptiveLimit, HalvesWhenTheMedianLeaseHasDoubled) {
 }
 
 TEST(AdaptiveLimit, JobsThatHaveBecomeLongerAreNoOverload) {
-  AdaptiveLimit limit(40, 100);
-  limit.SetBounds(1, 100);
+  AdaptiveLimit limit({40, 100});
+  limit.SetBounds({1, 100});
   MonoTime now(1000);
   Window(&limit, &now, Milliseconds(100), 0);
   Window(&limit, &now, Milliseconds(1000), 0);
@@ -113,7 +113,7 @@ TEST(AdaptiveLimit, JobsThatHaveBecomeLongerAreNoOverload) {
 }
 
 TEST(AdaptiveLimit, AnyLengthHasItsBucket) {
-  AdaptiveLimit limit(1, 2);
+  AdaptiveLimit limit({1, 2});
   MonoTime now(1000);
   for (const int64_t ms : {int64_t{0}, int64_t{1}, int64_t{604'800'000}, int64_t{1} << 40}) {
     Window(&limit, &now, Milliseconds(ms), 0);
@@ -123,7 +123,7 @@ TEST(AdaptiveLimit, AnyLengthHasItsBucket) {
 
 TEST(AdaptiveLimit, AMillionRandomStepsStayWithinTheBounds) {
   std::mt19937_64 random(7);
-  AdaptiveLimit limit(1, 10);
+  AdaptiveLimit limit({1, 10});
   uint32_t min = 1, max = 10;
   MonoTime now(1000);
   for (int step = 0; step < 1'000'000; ++step) {
@@ -135,7 +135,7 @@ TEST(AdaptiveLimit, AMillionRandomStepsStayWithinTheBounds) {
     if (choice == 0) {
       min = static_cast<uint32_t>(1 + random() % 20);
       max = min + static_cast<uint32_t>(random() % 2000);
-      limit.SetBounds(min, max);
+      limit.SetBounds({min, max});
     } else if (choice < 30 + random() % 200) {
       const bool rose = limit.Failed(began, now);
       ASSERT_TRUE(rose ? limit.limit() == before + 1 : limit.limit() <= before);  // ADAPT-2
@@ -157,7 +157,7 @@ class Downstream {
   enum class Kind { kRefuses, kQueues };
 
   Downstream(Kind kind, uint32_t capacity, uint64_t seed)
-      : kind_(kind), capacity_(capacity), random_(seed), limit_(1, 1000) {}
+      : kind_(kind), capacity_(capacity), random_(seed), limit_({1, 1000}) {}
 
   void SetCapacity(uint32_t capacity) { capacity_ = capacity; }
   AdaptiveLimit& limit() { return limit_; }

@@ -102,6 +102,35 @@ TEST_P(ServerExtras, QueueOptionsAndPauses) {
   EXPECT_EQ(worker.Read().items.at(0).at("attempts").number, 3);
 }
 
+TEST_P(ServerExtras, AdaptiveLimits) {
+  OPEN_OR_SKIP();
+  Client c(port());
+  EXPECT_EQ(c.Call({"QUEUE", "INFO", "q"}).text.substr(0, 8), "NOTFOUND");
+  EXPECT_EQ(c.Text({"QUEUE", "SET", "q", "adaptive", "2:50"}), "OK");
+  EXPECT_EQ(c.Call({"QUEUE", "INFO", "q"}).at("adaptive").text, "2:50");
+  for (int i = 0; i < 120; ++i) c.Call({"ENQUEUE", "q", "p", "SPACE", "acme"});
+  Value space = c.Call({"SPACE", "INFO", "q", "acme"});
+  EXPECT_EQ(space.at("adaptive").text, "2:50");
+  EXPECT_EQ(space.at("concurrency").number, 2);
+  EXPECT_TRUE(space.at("usual-lease").null());
+  for (int i = 0; i < 50; ++i) {
+    const Value jobs = c.Call({"LEASE", "q", "COUNT", "10"});
+    ASSERT_EQ(jobs.items.size(), 2u) << i;
+    for (const Value& job : jobs.items)
+      EXPECT_EQ(c.Text({"COMPLETE", job.at("receipt").text}), "OK");
+  }
+  space = c.Call({"SPACE", "INFO", "q", "acme"});
+  EXPECT_EQ(space.at("concurrency").number, 3);
+  EXPECT_GE(space.at("usual-lease").number, 1);
+  EXPECT_EQ(space.at("halvings").number, 0);
+  EXPECT_EQ(c.Text({"SPACE", "SET", "q", "acme", "concurrency", "7"}), "OK");
+  space = c.Call({"SPACE", "INFO", "q", "acme"});
+  EXPECT_EQ(space.at("concurrency").number, 7);
+  EXPECT_EQ(space.at("adaptive").text, "none");
+  EXPECT_EQ(c.Text({"QUEUE", "SET", "q", "adaptive", "none"}), "OK");
+  EXPECT_EQ(c.Call({"QUEUE", "INFO", "q"}).at("adaptive").text, "none");
+}
+
 TEST_P(ServerExtras, LimitsOfAQueue) {
   OPEN_OR_SKIP();
   Client c(port());
@@ -162,8 +191,13 @@ TEST_P(ServerExtras, RefusesWhatIsNotOfTheForm) {
       {{"QUEUE", "SET", "q", "ageing", "0"}, "-RANGE ageing '0' is outside 100ms to 365d"},
       {{"QUEUE", "SET", "q", "ageing", "5"},
        "-ERR ageing '5': a duration needs its unit: write 5s or 5ms"},
-      {{"QUEUE", "SET", "q", "adaptive", "1:9"},
-       "-ERR option adaptive is not supported by this version"},
+      {{"QUEUE", "SET", "q", "adaptive", "19"},
+       "-ERR adaptive '19': min:max is expected, two numbers as in 2:50, or none"},
+      {{"QUEUE", "SET", "q", "adaptive", "0:9"}, "-RANGE adaptive min '0' is outside 1 to 1000000"},
+      {{"QUEUE", "SET", "q", "adaptive", "1:1000001"},
+       "-RANGE adaptive max '1000001' is outside 1 to 1000000"},
+      {{"QUEUE", "SET", "q", "adaptive", "9:8"}, "-RANGE adaptive '9:8': min is above max"},
+      {{"QUEUE", "SET", "q", "adaptive", "1:"}, "-ERR adaptive max '': a whole number is expected"},
       {{"ENQUEUE", "q", "p", "BACKOFF", "exp:5"},
        "-ERR BACKOFF 'exp:5': backoff must be exp:BASE:CAP, fixed:DURATION or "
        "list:DURATION,DURATION,... such as exp:5s:12h, fixed:30s, list:1s,10s,1m"},

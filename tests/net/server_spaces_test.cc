@@ -44,6 +44,9 @@ TEST_P(ServerSpaces, InfoSaysWhatThereIsAndWhatHolds) {
     EXPECT_EQ(own.at("rate").text, "0.5/s");
     EXPECT_EQ(own.at("burst").number, 7);
     EXPECT_GT(own.at("paused").number, 3'590'000);
+    EXPECT_EQ(own.at("adaptive").text, "none");
+    EXPECT_TRUE(own.at("usual-lease").null());
+    EXPECT_EQ(own.at("halvings").number, 0);
     EXPECT_EQ(own.at("own").ToString(), "[weight, concurrency, rate, burst, pause]");
     EXPECT_TRUE(c.Call({"LEASE", "q", "SPACE", "acme"}).null());
     EXPECT_EQ(c.Text({"SPACE", "PAUSE", "q", "acme"}), "OK");

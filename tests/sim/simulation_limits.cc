@@ -54,6 +54,15 @@ std::unique_ptr<QueueSetRequest> Simulation::AnyLimits(const std::string& queue,
          limits->space_concurrency, 1);
   Choose(&request->set.rate_micro, &request->unset.rate_micro, limits->rate, 1'000'000);
   request->set.burst = limits->burst;
+  if (random_.Chance(0.25)) {
+    const auto min = static_cast<uint32_t>(1 + random_.Below(2));
+    const auto max = static_cast<uint32_t>(min + random_.Below(3));
+    request->set.adaptive = keycodec::AdaptiveBounds{min, max};
+    // What holds of both.
+    limits->space_concurrency = std::min(limits->space_concurrency.value_or(max), max);
+  } else {
+    request->unset.adaptive.emplace();
+  }
   if (random_.Chance(0.5)) {
     request->set.ageing = Milliseconds(static_cast<int64_t>(100 + random_.Below(10'000)));
   } else {
