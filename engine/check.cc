@@ -212,6 +212,7 @@ class StoreCheck {
       CompareCount(tally, "waiting", sum[Counter::kWaiting], tally.waiting);
       CompareCount(tally, "done", sum[Counter::kDone], tally.done);
       CompareCount(tally, "bytes", sum[Counter::kBytes], tally.bytes);
+      CompareCount(tally, "bytes of dead letters", sum[Counter::kDeadBytes], tally.dead_bytes);
     }
     return Error::Ok();
   }

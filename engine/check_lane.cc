@@ -295,6 +295,7 @@ LaneCheck::Job LaneCheck::DecodeJob(std::string_view key, std::string_view value
     return job;
   }
   job.living = true;  // or purged, which its key tells: it counts until it is erased
+  job.payload_bytes = record->payload.size();
   queue->bytes += static_cast<int64_t>(record->payload.size());
   report_->payload_bytes += record->payload.size();
   return job;
@@ -485,6 +486,7 @@ void LaneCheck::AgreeDead(uint64_t id, const Job& job, const keycodec::JobRow& r
   const auto queue = queues_->find(job.header.zone.queue);
   const bool is_void =
       key.ok() && queue != queues_->end() && !queue->second.Lives(KeyKind::kDead, key->incarnation);
+  if (queue != queues_->end()) queue->second.dead_bytes += static_cast<int64_t>(job.payload_bytes);
   if (!is_void) {
     ++report_->dead;
     if (queue != queues_->end()) ++queue->second.dead;

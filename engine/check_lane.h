@@ -25,6 +25,7 @@ struct QueueTally {
   QueueLife life;
   bool dropped = false;  // all its keys are void
   int64_t ready = 0, scheduled = 0, leased = 0, dead = 0, waiting = 0, done = 0, bytes = 0;
+  int64_t dead_bytes = 0;  // of `bytes`, of dead letters
 
   bool Lives(KeyKind kind, Incarnation of) const { return !dropped && life[kind] == of; }
 };
@@ -77,6 +78,7 @@ class LaneCheck {
   };
   struct Job {
     keycodec::JobHeader header;
+    uint64_t payload_bytes = 0;
     bool living = false;
   };
 

@@ -104,6 +104,7 @@ void Core::Impl::HandleMessage(const Message& message) {
       return Arrived(message.request);
     case Message::Kind::kWake: return WakeOne(message.record);
     case Message::Kind::kOptions: return OptionsChanged(message.record);
+    case Message::Kind::kLetIn: return LetInHere(message.request, message.record);
     case Message::Kind::kAbandon: return AbandonHere(message.request);
     case Message::Kind::kRoom: return RoomHere(QueueHere(message.record));
     case Message::Kind::kGroupAsk: return GroupAsked(static_cast<GroupRequest*>(message.request));
@@ -161,12 +162,14 @@ bool Core::Impl::Turn() {
   EndRateWaits();
   EndSpaceTimers();
   ExpireWaits();
+  ExpireEnqueueWaits();
   ServeWaiters();
   ServeWatches();
   ServeEvents();
   SubmitTurn();
   SendWords();
   GiveSlots();
+  GiveRoom();
   TellOthers();
   FlushOutbox();
   CompleteAnswers();
@@ -179,7 +182,7 @@ bool Core::Impl::Turn() {
 bool Core::Impl::HasWork() const {
   return !batch_.empty() || !executed_.empty() || !notify_.empty() || !refused_.empty() ||
          !reads_.empty() || !later_.empty() || !forwarded_.empty() || !touched_watches_.empty() ||
-         !told_.empty() || !freed_.empty();
+         !told_.empty() || !freed_.empty() || !room_changed_.empty();
 }
 
 namespace {
@@ -198,6 +201,8 @@ void Core::Impl::AppendCounters(Batch* batch) {
   for (CoreQueue* queue : dirty_) {
     queue->counters_dirty = false;
     WatchVanish(queue);
+    if (queue->backlog != nullptr) [[unlikely]]
+      RoomChanged(queue);
     if (queue->record->stored.load(std::memory_order_relaxed) || HasJobs(queue->counters)) {
       value_.clear();
       keycodec::Append(queue->counters, &value_);
@@ -302,6 +307,7 @@ void Core::Impl::FailEverything() {
   rate_waits_.clear();
   space_timers_.clear();
   for (CoreQueue* queue : std::exchange(freed_, {})) queue->freed = queue->freed_unnamed = 0;
+  for (CoreQueue* queue : std::exchange(room_changed_, {})) queue->backlog->listed = false;
   HandleMessages();
   HandleReads();
   // Reads that were not handed to the readers yet come to an end as those with the readers do:
@@ -327,6 +333,7 @@ void Core::Impl::FailEverything() {
         Error(ErrorCode::kShutdown, "the store has failed: " + shared_->writes->failure().text());
     FinishLease(request);
   }
+  FailEnqueueWaits();
   FailWatches();
   EndEvents();
   ForgetWanted();
@@ -374,6 +381,7 @@ Duration Core::Impl::UntilDue() const {
   if (!rate_waits_.empty()) due = std::min(due, rate_waits_.begin()->first);
   if (MayLookAtAged()) due = std::min(due, age_due_.begin()->first.first);
   if (!space_timers_.empty()) due = std::min(due, space_timers_.begin()->first);
+  if (!enqueue_timers_.empty()) due = std::min(due, enqueue_timers_.begin()->first.first);
   int64_t wall_ms = MonoTime::Max().ms();
   for (const auto& lane : lanes_) {
     for (const DueScan* scan : {&lane.due[0], &lane.timers[0]}) {
@@ -406,8 +414,8 @@ bool Core::Impl::PrepareSleep() {
       if (from != id_.value() && !shared_->Ring(CoreId(from), id_).EmptyApprox()) return true;
     }
     if (shared_->reads->HasResults(id_)) return true;
-    if (shared_->writes->failed() && (!awaiting_.empty() || (!frozen_ && !waiting_.empty())))
-      return true;
+    const bool waits = !frozen_ && (!waiting_.empty() || !enqueue_waits_.empty());
+    if (shared_->writes->failed() && (!awaiting_.empty() || waits)) return true;
     // Not the front's: a request back from another core may rest on an older batch.
     return !awaiting_.empty() && first_awaited_ <= shared_->Answerable();
   });

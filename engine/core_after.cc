@@ -305,6 +305,7 @@ void Core::Impl::DieWaiting(const LookupTask& job, std::string why) {
   Count(queue, keycodec::Counter::kWaiting, -1);
   Count(queue, keycodec::Counter::kDead, 1);
   Count(queue, keycodec::Counter::kDied, 1);
+  Count(queue, keycodec::Counter::kDeadBytes, dead.payload_bytes);
   Emit(EventKind::kDead, queue, job.id, job.attempt, {}, dead.reason);
   NoteDeath(queue);
   TouchJob(job.id);

@@ -34,6 +34,11 @@ void Core::Impl::Enqueue(EnqueueRequest* request) {
   request->added = true;
   request->subscriptions.reset();
   if (!request->unique_key.empty()) return EnqueueUnique(queue, request);
+  if (queue->backlog != nullptr && !in_group_) [[unlikely]] {
+    const Backlog want{1, static_cast<int64_t>(request->payload.size())};
+    if (!TakeRoom(queue, want, std::exchange(request->let_in, false)))
+      return NoRoom(queue, request, request, want);
+  }
   request->error = AddJob(queue, LaneForJob(*request), request);
   EndEnqueue(request, request->subscriptions);
 }
@@ -84,7 +89,8 @@ Result<keycodec::JobHeader> Core::Impl::MakeHeader(const CoreQueue& queue,
   return header;
 }
 
-// A new job in that lane, with all that hangs on it. Errors: kRange, kFull (ids used up), kNotFound (a
+// A new job in that lane, with all that hangs on it. REQUIRES: where the queue's backlog is counted, room is
+// taken for it (BACKLOG-1). Errors: kRange, kFull (ids used up), kNotFound (a
 // parent that never was); then nothing has changed.
 Error Core::Impl::AddJob(CoreQueue* queue, LaneId lane, EnqueueRequest* request) {
   if (!request->after.empty()) VESTQ_RETURN_IF_ERROR(CheckAfter(request, 1));

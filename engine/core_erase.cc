@@ -63,6 +63,7 @@ void Core::Impl::BeginErasing() {
 void Core::Impl::ErasePart(JobsPart* part) {
   const bool dropped = part->number != QueueId(0);
   const QueueId number = dropped ? part->number : QueueHere(part->from_queue)->life.number;
+  RoomOfPurge(part->from_queue);
   erasures_.push_back({dropped ? nullptr : part->from_queue, number, part->kinds});
   EraseNext();
   Executed(part);
@@ -223,8 +224,7 @@ void Core::Impl::EraseVoid(EraseTask* task) {
       key_.clear();
       keycodec::AppendJobKey(job.lane, job.id, &key_);
       batch_.SingleDelete(Family::kJob, key_);
-      if (queue != nullptr)
-        Count(queue, keycodec::Counter::kBytes, -static_cast<int64_t>(job.payload_bytes));
+      if (queue != nullptr) CountErased(queue, task->what == What::kDead, job.payload_bytes);
     }
     for (const std::string& row : job.rows) DeleteRow(row);
     // Another job may have taken the key since it was read.
@@ -234,6 +234,12 @@ void Core::Impl::EraseVoid(EraseTask* task) {
               queue != nullptr ? EndedBy(EventKind::kPurged) : kDroppedWithQueue);
     TouchJob(job.id);
   }
+}
+
+void Core::Impl::CountErased(CoreQueue* queue, bool dead, uint64_t payload_bytes) {
+  const auto bytes = static_cast<int64_t>(payload_bytes);
+  Count(queue, keycodec::Counter::kBytes, -bytes);
+  if (dead) Count(queue, keycodec::Counter::kDeadBytes, -bytes);
 }
 
 void Core::Impl::FinishRound() {

@@ -52,6 +52,10 @@ Error Core::Impl::ValidateGroup(GroupRequest* request) {
     switch (request->members[i]->kind) {
       case RequestKind::kEnqueue:
       case RequestKind::kEnqueueMany:
+        if (!MayWait(*request->members[i])) break;
+        request->failed = i;
+        return Error(ErrorCode::kSyntax,
+                     "WAIT is not possible in a group: all of it or nothing, at once");
       case RequestKind::kComplete:
       case RequestKind::kCompleteMany:
       case RequestKind::kFail:

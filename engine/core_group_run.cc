@@ -3,12 +3,15 @@
 // it will have changed taken into account; only then is anything changed (GROUP-2), by the same functions
 // that carry out single commands. They write into one batch and read through the group's view.
 #include <algorithm>
+#include <map>
 #include <set>
+#include <string>
 
 #include "engine/base/check.h"
 #include "engine/core_impl.h"
 #include "engine/group_request.h"
 #include "engine/group_task.h"
+#include "engine/unique_task.h"
 
 namespace vestq {
 
@@ -18,6 +21,17 @@ struct Core::Impl::GroupRun {
   std::set<JobId> parents;  // that an earlier member waits for
   uint64_t jobs = 0;        // that members add
   uint64_t edges = 0;       // to what these wait for
+  // Of queues whose backlog is counted: what the group adds, what it ends of leases; and unique keys that
+  // its members hold.
+  struct Room {
+    Backlog adds, leaves;
+    Impl* owner = nullptr;  // of the member that adds last
+    size_t member = 0;      // that one
+  };
+  std::map<QueueRecord*, Room> room;
+  std::set<std::string> keys;
+  size_t member = 0;  // being checked
+  const Store* view = nullptr;
 };
 
 namespace {
@@ -88,9 +102,15 @@ void Core::Impl::RunGroup(GroupTask* task) {
     if ((group->cores >> i & 1) != 0) Neighbour(CoreId(i))->SwitchAllLives();
   }
   GroupRun run;
+  run.view = task->view.get();
   for (size_t i = 0; i < group->members.size() && group->error.ok(); ++i) {
+    run.member = i;
     group->error = CheckMember(&run, *task, group->members[i].get());
     if (!group->error.ok()) group->failed = i;
+  }
+  if (group->error.ok() && !run.room.empty()) {
+    group->error = TakeGroupRoom(&run);
+    if (!group->error.ok()) group->failed = run.member;
   }
   if (group->error.ok()) {
     NoteGroupData(task->batch);
@@ -107,6 +127,7 @@ void Core::Impl::RunGroup(GroupTask* task) {
       group->error = Error(ErrorCode::kNotDurable,
                            "the write's outcome is unknown: " + shared_->writes->failure().text());
     } else {
+      if (!run.room.empty()) LevelRoom(*group, run);
       SubmitGroup(task);
     }
   }
@@ -129,11 +150,13 @@ Error Core::Impl::CheckMember(GroupRun* run, const GroupTask& task, Request* mem
       return CheckReceipt(run, static_cast<const CheckpointRequest&>(*member).receipt, false);
     case RequestKind::kComplete: {
       const Receipt& receipt = static_cast<const CompleteRequest&>(*member).receipt;
+      NoteLeaves(run, *member, receipt);
       VESTQ_RETURN_IF_ERROR(CheckReceipt(run, receipt, true));
       run->over.insert(receipt.id);
       return Error::Ok();
     }
     case RequestKind::kFail:
+      NoteLeaves(run, *member, static_cast<const FailRequest&>(*member).receipt);
       return CheckReceipt(run, static_cast<const FailRequest&>(*member).receipt, true);
     case RequestKind::kRelease:
       return CheckReceipt(run, static_cast<const ReleaseRequest&>(*member).receipt, true);
@@ -141,6 +164,7 @@ Error Core::Impl::CheckMember(GroupRun* run, const GroupTask& task, Request* mem
       auto& many = static_cast<CompleteManyRequest&>(*member);
       many.completed.assign(many.receipts.size(), 0);
       for (size_t i = 0; i < many.receipts.size(); ++i) {
+        NoteLeaves(run, *member, many.receipts[i]);
         many.completed[i] = CheckReceipt(run, many.receipts[i], true).ok();
         if (many.completed[i]) run->over.insert(many.receipts[i].id);
       }
@@ -179,8 +203,15 @@ Error Core::Impl::CheckEnqueue(GroupRun* run, const Request* member, EnqueueRequ
   Impl* const owner = OwnerOfMember(*member);
   const Result<QueueRecord*> record = owner->RecordOf(job->queue);
   if (!record.ok()) return record.error();
-  const Result<keycodec::JobHeader> header = owner->MakeHeader(*owner->QueueHere(*record), *job);
+  CoreQueue* const queue = owner->QueueHere(*record);
+  const Result<keycodec::JobHeader> header = owner->MakeHeader(*queue, *job);
   if (!header.ok()) return header.error();
+  if (queue->backlog != nullptr) {
+    const Backlog want = member->kind == RequestKind::kEnqueueMany
+                             ? WantOf(static_cast<const EnqueueManyRequest&>(*member))
+                             : Backlog{1, static_cast<int64_t>(job->payload.size())};
+    VESTQ_RETURN_IF_ERROR(owner->CheckRoom(run, queue, *job, want));
+  }
   if (!job->after.empty()) {
     VESTQ_RETURN_IF_ERROR(owner->CheckAfter(job, jobs));
     run->edges += job->after.size() * jobs;
@@ -206,6 +237,89 @@ Error Core::Impl::CheckReceipt(GroupRun* run, const Receipt& receipt, bool ends)
     return LeaseLostError(receipt);
   if (ends) run->ended.insert(receipt.id);
   return Error::Ok();
+}
+
+// --- Room (core_backlog.cc) ---
+//
+// A group gets room for what it adds beyond what it ends: who completes a job and enqueues the next one in
+// one step needs none. Of what it ends only leases are known before it is carried out.
+
+void Core::Impl::NoteLeaves(GroupRun* run, const Request& member, const Receipt& receipt) {
+  Impl* const owner = Neighbour(shared_->OwnerOf(shared_->LaneOf(receipt.id)));
+  const Lease* const lease = owner->LiveLease(receipt);
+  if (lease == nullptr || run->ended.contains(receipt.id)) return;
+  const CoreQueue* const queue = owner->QueueById(lease->queue);
+  if (queue == nullptr || queue->backlog == nullptr) return;
+  const bool used_up = lease->attempts_max != 0 && lease->attempt >= lease->attempts_max;
+  if (member.kind == RequestKind::kFail && !used_up &&
+      !static_cast<const FailRequest&>(member).to_dead) {
+    return;
+  }
+  run->room[queue->record].leaves += {1, lease->payload_bytes};
+}
+
+// The owner's: a job that it would add. A duplicate needs no room.
+Error Core::Impl::CheckRoom(GroupRun* run, CoreQueue* queue, const EnqueueRequest& job,
+                            Backlog want) {
+  if (!job.unique_key.empty()) {
+    UniqueTask task(LaneForJob(job),
+                    keycodec::UniqueKey(queue->life.number, job.space, job.unique_key),
+                    shared_->queues.get());
+    if (!run->keys.insert(task.row_key).second) {
+      want = {0, job.unique_replace ? want.bytes : 0};
+    } else {
+      VESTQ_RETURN_IF_ERROR(task.Run(*run->view));
+      const bool window = task.row && HoldsWindow(*queue, *task.row);
+      const bool live = task.row && task.row->live && !run->ended.contains(task.row->id) &&
+                        (LeaseOf(task.row->id) != nullptr || task.holder->state != JobState::kGone);
+      const bool replaces = live && job.unique_replace && task.holder->record;
+      const auto before =
+          replaces ? static_cast<int64_t>(task.holder->record->payload.size()) : int64_t{0};
+      if (window || live) want = {0, replaces ? std::max<int64_t>(0, want.bytes - before) : 0};
+    }
+  }
+  GroupRun::Room& room = run->room[queue->record];
+  room.adds += want;
+  room.owner = this;
+  room.member = run->member;
+  return Error::Ok();
+}
+
+// For all of it, or the group is refused: what was taken is given back then. BACKLOG-1.
+Error Core::Impl::TakeGroupRoom(GroupRun* run) {
+  for (const auto& [record, room] : run->room) {
+    if (room.owner == nullptr) continue;
+    CoreQueue* const queue = room.owner->QueueHere(record);
+    const Backlog more = room.adds - room.leaves;
+    const Backlog want{std::max<int64_t>(0, more.jobs), std::max<int64_t>(0, more.bytes)};
+    if (room.owner->TakeRoom(queue, want, false)) continue;
+    run->member = room.member;
+    queue->backlog->queue->refused.fetch_add(1, std::memory_order_relaxed);
+    return NoRoomError(*queue, want);
+  }
+  return Error::Ok();
+}
+
+// What one core has more now another has less: they settle it among themselves, and one of them gives back
+// what is over. Else room that the one gave might be taken before the other takes it.
+void Core::Impl::LevelRoom(const GroupRequest& group, const GroupRun& run) {
+  for (const auto& [record, room] : run.room) {
+    Backlog moved;
+    CoreQueue* last = nullptr;
+    Impl* owner = nullptr;
+    for (uint16_t i = 0; i < shared_->cores; ++i) {
+      CoreQueue* const queue = record->slots[i].core_queue;
+      if ((group.cores >> i & 1) == 0 || queue == nullptr || queue->backlog == nullptr) continue;
+      const Backlog more = Occupied(*queue) - queue->backlog->held;
+      queue->backlog->held += more;
+      moved += more;
+      last = queue;
+      owner = Neighbour(CoreId(i));
+    }
+    if (last == nullptr) continue;
+    last->backlog->held -= moved;
+    owner->RoomChanged(last);
+  }
 }
 
 // --- Carrying out ---

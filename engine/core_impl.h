@@ -156,6 +156,7 @@ class Core::Impl {
 
   // core_options.cc
   void SetQueue(QueueSetRequest* request);
+  void ApplyOptions(QueueSetRequest* request, QueueRecord* record);
   int64_t JobsOf(QueueRecord* record);
   void OptionsChanged(QueueRecord* record);
   bool Paused(const QueueRecord& record) const;
@@ -167,7 +168,7 @@ class Core::Impl {
   void SendSwitches(PurgeRequest* request, QueueRecord* record, KeyKinds kinds, QueueId dropped);
   void Switched(PurgeRequest* request, QueueRecord* record, QueueId dropped);
   void ToAllCores(QueueRecord* record, const std::function<void(JobsPart*)>& fill,
-                  std::function<void()> then);
+                  std::function<void()> then, std::function<void()> failure = {});
   void SwitchPart(JobsPart* part);
   void SwitchLife(CoreQueue* queue);
   void LeaveNumber(CoreQueue* queue, QueueId old);
@@ -203,6 +204,7 @@ class Core::Impl {
   void FinishErase(EraseTask* task);
   void EraseVoid(EraseTask* task);
   void EraseWindows(CoreQueue* queue, const EraseTask& task);
+  void CountErased(CoreQueue* queue, bool dead, uint64_t payload_bytes);
   void FinishRound();
 
   // core_vanish.cc
@@ -267,6 +269,30 @@ class Core::Impl {
   void LearnFrom(CoreQueue* queue, const Lease& lease, bool success);
   void WakeForRise(CoreQueue* queue);
   void ShowAdaptive(SpacesRequest* request, CoreQueue* queue) const;
+
+  // core_backlog.cc
+  static Backlog Standing(const CoreQueue& queue);
+  static Backlog Occupied(const CoreQueue& queue);
+  void CountBacklog(CoreQueue* queue);
+  void CountPart(JobsPart* part);
+  void CountEverywhere(QueueRecord* record, std::function<void()> then,
+                       std::function<void()> failure);
+  void RoomChanged(CoreQueue* queue);
+  void GiveRoom();
+  void Withhold(CoreQueue* queue, const Backlog& gone);
+  void RoomOfPurge(QueueRecord* record);
+  bool TakeRoom(CoreQueue* queue, const Backlog& want, bool let_in);
+  static Backlog WantOf(const EnqueueManyRequest& request);
+  static Error NoRoomError(const CoreQueue& queue, const Backlog& want);
+  void NoRoom(CoreQueue* queue, Request* request, EnqueueRequest* job, const Backlog& want);
+  void RefuseFull(QueueBacklog* backlog, Request* request, const Error& error);
+  void LetIn(QueueRecord* record);
+  void LetInHere(Request* request, QueueRecord* record);
+  std::unique_ptr<EnqueueWait> EndEnqueueWait(Request* request);
+  void GiveUpWait(EnqueueWait* wait);
+  void ExpireEnqueueWaits();
+  bool AbandonEnqueue(const Request* request);
+  void FailEnqueueWaits();
 
   // core_space_options.cc
   void SetSpace(SpaceSetRequest* request);
@@ -352,7 +378,7 @@ class Core::Impl {
   void EnqueueUnique(CoreQueue* queue, EnqueueRequest* request);
   void FindHolder(CoreQueue* queue, const EnqueueRequest* request,
                   std::function<void(const UniqueTask*)> then);
-  void AddUnique(CoreQueue* queue, EnqueueRequest* request, const UniqueTask* task);
+  bool AddUnique(CoreQueue* queue, EnqueueRequest* request, const UniqueTask* task, bool let_in);
   void ReplaceJob(CoreQueue* queue, EnqueueRequest* request, const UniqueTask& task);
   bool HoldsWindow(const CoreQueue& queue, const keycodec::UniqueValue& row);
   void ForgetWindow(LaneId lane, const keycodec::UniqueValue& row);
@@ -562,6 +588,10 @@ class Core::Impl {
   void HoldClocks(const GroupRequest& request, bool hold);
   Error CheckMember(GroupRun* run, const GroupTask& task, Request* member);
   Error CheckCancel(GroupRun* run, const GroupTask& task, JobId id);
+  Error CheckRoom(GroupRun* run, CoreQueue* queue, const EnqueueRequest& job, Backlog want);
+  Error TakeGroupRoom(GroupRun* run);
+  void LevelRoom(const GroupRequest& group, const GroupRun& run);
+  void NoteLeaves(GroupRun* run, const Request& member, const Receipt& receipt);
   Error CheckEnqueue(GroupRun* run, const Request* member, EnqueueRequest* job, size_t jobs);
   Error CheckReceipt(GroupRun* run, const Receipt& receipt, bool ends);
   Error RunMember(GroupTask* task, Request* member);
@@ -710,6 +740,12 @@ class Core::Impl {
   int serving_ = 0;                            // how deep in ServeWaiters
   std::map<uint64_t, LeaseRequest*> waiting_;  // all of them, by wait order
   std::map<std::pair<MonoTime, uint64_t>, LeaseRequest*> wait_timers_;
+
+  // Of queues with max-jobs or max-bytes: those whose backlog has changed here in this turn; and ENQUEUEs of
+  // this core that wait for room, one that was let in until its word has come.
+  std::vector<CoreQueue*> room_changed_;
+  std::unordered_map<const Request*, std::unique_ptr<EnqueueWait>> enqueue_waits_;
+  std::map<std::pair<MonoTime, uint64_t>, EnqueueWait*> enqueue_timers_;  // by time and order
 
   std::set<std::pair<MonoTime, CoreQueue*>> pauses_;            // that end by themselves
   std::set<std::pair<MonoTime, CoreQueue*>> rate_waits_;        // until the next token is due

@@ -84,6 +84,8 @@ void Core::Impl::EraseFound(const LookupTask* task, EventKind how) {
   if (task->state == JobState::kDead) {
     DeleteRow(task->row->key);
     Count(queue, keycodec::Counter::kDead, -1);
+    Count(queue, keycodec::Counter::kDeadBytes,
+          -static_cast<int64_t>(task->record->payload.size()));
   } else {
     // The edges of one that waits go with the end of each parent.
     const bool waits = task->state == JobState::kWaiting;

@@ -36,6 +36,11 @@ void Core::Impl::EnqueueMany(EnqueueManyRequest* request) {
     return Refuse(request, Error(ErrorCode::kFull, "this store has given out its last job id, " +
                                                        std::to_string(limits::kJobIdMax)));
   }
+  if (queue->backlog != nullptr && !in_group_) [[unlikely]] {
+    const Backlog want = WantOf(*request);
+    if (!TakeRoom(queue, want, std::exchange(request->job.let_in, false)))
+      return NoRoom(queue, request, &request->job, want);
+  }
   request->ids.reserve(count);
   for (std::string& payload : request->payloads) {
     request->job.payload.swap(payload);

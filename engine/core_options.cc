@@ -16,6 +16,14 @@ void Core::Impl::SetQueue(QueueSetRequest* request) {
   const Result<QueueRecord*> found = RecordOf(request->queue);
   if (!found.ok()) return Refuse(request, found.error());
   QueueRecord* const record = *found;
+  if (!request->set.max_jobs && !request->set.max_bytes) return ApplyOptions(request, record);
+  // Every core counts what stands there before any goes by the limit: so it holds from the beginning.
+  CountEverywhere(
+      record, [this, request, record] { ApplyOptions(request, record); },
+      [this, request] { Refuse(request, shared_->writes->failure()); });
+}
+
+void Core::Impl::ApplyOptions(QueueSetRequest* request, QueueRecord* record) {
   if (request->set.order || request->unset.order) {
     const keycodec::Order order = request->set.order.value_or(keycodec::Order::kPriority);
     const int64_t jobs = order == record->order() ? 0 : JobsOf(record);
@@ -60,12 +68,16 @@ void Core::Impl::SetQueue(QueueSetRequest* request) {
           request->unset.space_rate_micro);
     apply(&options->space_burst, request->set.space_burst, request->unset.space_burst);
     record->unnamed_rate.Change(unnamed, of_unnamed(), now());
+    apply(&options->max_jobs, request->set.max_jobs, request->unset.max_jobs);
+    apply(&options->max_bytes, request->set.max_bytes, request->unset.max_bytes);
     if (request->pause) options->paused_until = until;
     if (request->resume) options->paused_until.reset();
   });
   request->ticket = std::max(request->ticket, ticket);
   WatchVanish(QueueHere(record));
   OptionsChanged(record);
+  if (QueueHere(record)->backlog != nullptr)
+    RoomChanged(QueueHere(record));  // who waits may fit now
   for (uint16_t core = 0; core < shared_->cores; ++core) {
     if (CoreId(core) != id_) Send(CoreId(core), Message{Message::Kind::kOptions, nullptr, record});
   }

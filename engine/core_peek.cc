@@ -71,6 +71,7 @@ void Core::Impl::DoPart(JobsPart* part) {
     case JobsPart::Work::kRemove: return RemovePart(part);
     case JobsPart::Work::kRemoveLeases: return RemoveLeasesPart(part, 0);
     case JobsPart::Work::kRemoveWindows: return RemoveWindowsPart(part, std::string());
+    case JobsPart::Work::kCount: return CountPart(part);
     case JobsPart::Work::kVanish:
     case JobsPart::Work::kVanished: return VanishPart(part);
   }

@@ -125,11 +125,16 @@ void Core::Impl::Switched(PurgeRequest* request, QueueRecord* record, QueueId dr
   Executed(request);
 }
 
-// Tells each core about the queue; `then` when all have done it, durably, unless the store fails.
+// Tells each core about the queue; `then` when all have done it, durably; `failure` when the store has failed.
 void Core::Impl::ToAllCores(QueueRecord* record, const std::function<void(JobsPart*)>& fill,
-                            std::function<void()> then) {
-  auto left = std::make_shared<size_t>(shared_->cores);
-  const auto last = std::make_shared<std::function<void()>>(std::move(then));
+                            std::function<void()> then, std::function<void()> failure) {
+  struct Left {
+    size_t cores;
+    bool failed = false;
+    std::function<void()> then, failure;
+  };
+  const auto left =
+      std::make_shared<Left>(shared_->cores, false, std::move(then), std::move(failure));
   for (uint16_t core = 0; core < shared_->cores; ++core) {
     auto made = std::make_unique<JobsPart>();
     JobsPart* const note = made.get();
@@ -137,10 +142,11 @@ void Core::Impl::ToAllCores(QueueRecord* record, const std::function<void(JobsPa
     note->owner = CoreId(core);
     note->from_queue = record;
     fill(note);
-    note->finished = [this, note, left, last] {
-      const bool failed = !note->error.ok();
+    note->finished = [this, note, left] {
+      left->failed |= !note->error.ok();
       notes_.erase(note);
-      if (!failed && --*left == 0) (*last)();
+      if (--left->cores > 0) return;
+      if (const auto& end = left->failed ? left->failure : left->then) end();
     };
     Start(note);
   }
@@ -168,6 +174,7 @@ void Core::Impl::SwitchLife(CoreQueue* queue) {
   const QueueLife to = shared_->queues->Life(*record);
   const QueueLife from = std::exchange(queue->life, to);
   const bool dropped = to.number != from.number;
+  const Backlog before = Standing(*queue);
   int64_t jobs = 0;
   for (size_t i = 0; i < kKeyKinds; ++i) {
     if (!dropped && to.living[i] == from.living[i]) continue;
@@ -180,6 +187,7 @@ void Core::Impl::SwitchLife(CoreQueue* queue) {
   queue->counters.incarnation = to.newest;
   Count(queue, keycodec::Counter::kCancelled, jobs);
   if (dropped) LeaveNumber(queue, from.number);
+  if (queue->backlog != nullptr) Withhold(queue, before - Standing(*queue));
   if (dropped || to[KeyKind::kReady] != from[KeyKind::kReady]) Bury(queue);
   LookAtAllWatched();  // jobs that somebody waits for may be among those that are gone
   PublishHead(queue);

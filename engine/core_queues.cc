@@ -242,6 +242,7 @@ void Core::Impl::BeginRecovery(bool empty_store) {
   // Until its zones are found any queue with ready jobs may have some here: other cores must ask.
   for (QueueRecord* record : shared_->queues->All()) {
     if (Paused(*record)) WatchPause(QueueHere(record));
+    if (record->backlog.load(std::memory_order_acquire) != nullptr) CountBacklog(QueueHere(record));
     if (record->Total(keycodec::Counter::kReady, shared_->cores) > 0)
       PublishHead(QueueHere(record));
     if (shared_->KeeperOf(*record) == id_ && NothingIn(*record)) WatchVanish(QueueHere(record));

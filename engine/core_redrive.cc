@@ -106,6 +106,8 @@ void Core::Impl::RedriveFinished(RedriveRequest* request, std::string next) {
     if (!part->error.ok() && error.ok()) error = part->error;
   }
   request->parts.clear();
+  // There was no room for more: as many as there was room for.
+  if (error.code() == ErrorCode::kFull && request->redriven > 0) return Executed(request);
   if (!error.ok()) return Refuse(request, error);
   const bool enough = request->count != 0 && request->taken >= request->count;
   if (next.empty() || enough) return Executed(request);
@@ -199,6 +201,9 @@ Error Core::Impl::RedriveOne(JobsPart* part, size_t i, const RedriveTask& task) 
                      (task.parents > 0 ? " waits for others" : " has others that wait for it") +
                      ", and would need another id in '" + part->to_queue->name + "'");
   }
+  CoreQueue* const to = QueueHere(part->to_queue);
+  const Backlog want{1, static_cast<int64_t>(job.record->payload.size())};
+  if (to->backlog != nullptr && !TakeRoom(to, want, false)) return NoRoomError(*to, want);
   if (task.unique && task.unique->row) ForgetWindow(job.lane, *task.unique->row);
   const Error error = RedriveFound(*part, VestsAgain(job, part->vest_ms[i]), task);
   if (error.ok()) ++part->redriven;
@@ -237,10 +242,11 @@ Error Core::Impl::RedriveFound(const JobsPart& part, int64_t vest_ms, const Redr
     if (lane != task->lane) return HandOver(part, lane, vest_ms, task);
   }
   CoreQueue* const from = QueueById(header.zone.queue);
+  const auto bytes = static_cast<int64_t>(task->record->payload.size());
   DeleteRow(task->row->key);
   Count(from, keycodec::Counter::kDead, -1);
+  Count(from, keycodec::Counter::kDeadBytes, -bytes);
   if (moves) {
-    const auto bytes = static_cast<int64_t>(task->record->payload.size());
     Count(from, keycodec::Counter::kBytes, -bytes);
     CoreQueue* const queue = QueueHere(part.to_queue);
     LeaveQueue(*queue, &header);
@@ -295,6 +301,7 @@ Error Core::Impl::HandOver(const JobsPart& part, LaneId lane, int64_t vest_ms,
   keycodec::AppendJobKey(task->lane, task->id, &key_);
   batch_.SingleDelete(Family::kJob, key_);
   Count(from, keycodec::Counter::kDead, -1);
+  Count(from, keycodec::Counter::kDeadBytes, -bytes);
   Count(from, keycodec::Counter::kBytes, -bytes);
   TouchJob(task->id);
   Emit(EventKind::kRedriven, from, task->id, 0);

@@ -16,6 +16,12 @@ namespace vestq {
 namespace {
 // Stands for "no single owner": the request runs alone in its stream.
 constexpr CoreId kNoCore(0xFFFF);
+
+inline void BeginWait(EnqueueRequest* job) {
+  if (job->wait == Duration(0)) return;
+  job->abandoned.store(false, std::memory_order_relaxed);
+  job->wait_until = MonoTime();
+}
 }  // namespace
 
 CoreId Core::Impl::Target(const EngineShared& shared, const Request& request, CoreId self) {
@@ -79,11 +85,14 @@ CoreId Core::Impl::Target(const EngineShared& shared, const Request& request, Co
 // beside them.
 bool Core::Impl::Exclusive(const Request& request) {
   switch (request.kind) {
-    case RequestKind::kEnqueue:
-      return !static_cast<const EnqueueRequest&>(request).unique_key.empty();
+    case RequestKind::kEnqueue: {
+      const auto& job = static_cast<const EnqueueRequest&>(request);
+      return !job.unique_key.empty() || job.wait > Duration(0);
+    }
     case RequestKind::kDataSet:
       return static_cast<const DataSetRequest&>(request).when != DataSetRequest::When::kAlways;
     case RequestKind::kEnqueueMany:
+      return static_cast<const EnqueueManyRequest&>(request).job.wait > Duration(0);
     case RequestKind::kRenew:
     case RequestKind::kComplete: return false;
     case RequestKind::kLease:
@@ -129,6 +138,10 @@ void Core::Impl::Start(Request* request) {
     auto* const lease = static_cast<LeaseRequest*>(request);
     lease->abandoned = false;
     lease->waiting = false;
+  } else if (request->kind == RequestKind::kEnqueue) {
+    BeginWait(static_cast<EnqueueRequest*>(request));
+  } else if (request->kind == RequestKind::kEnqueueMany) {
+    BeginWait(&static_cast<EnqueueManyRequest*>(request)->job);
   } else if (request->kind == RequestKind::kWaitFor) {
     auto* const wait = static_cast<WaitForRequest*>(request);
     wait->abandoned = wait->under_way = wait->ended = false;

@@ -334,6 +334,7 @@ void Core::Impl::MakeDead(Lease* lease, std::string reason, std::string last_err
   PutRow(keycodec::JobRowKey(old.lane, old.id), value_);
   Count(queue, keycodec::Counter::kDead, 1);
   Count(queue, keycodec::Counter::kDied, 1);
+  Count(queue, keycodec::Counter::kDeadBytes, old.payload_bytes);
   Emit(EventKind::kDead, old, dead.reason);
   NoteDeath(queue);
   EraseLeased(lease, queue);

@@ -92,7 +92,10 @@ void Core::Impl::FireSlot(const TimerTask::Hit& hit) {
   if (!record.ok()) return SlotRefused(slot.get(), slot->due.jobs, record.error());
   CoreQueue* const queue = QueueHere(*record);
   if (!slot->job.unique_key.empty()) return FireUnique(queue, std::move(slot));
+  const Backlog want{1, static_cast<int64_t>(slot->job.payload.size())};
   for (uint32_t i = 0; i < slot->due.jobs; ++i) {
+    if (queue->backlog != nullptr && !TakeRoom(queue, want, false))
+      return SlotRefused(slot.get(), slot->due.jobs - i, NoRoomError(*queue, want));
     const Error error = AddJob(queue, slot->lane, &slot->job);
     if (!error.ok()) return SlotRefused(slot.get(), slot->due.jobs - i, error);
     ++slot->schedule.fired;
@@ -115,7 +118,9 @@ void Core::Impl::FireUnique(CoreQueue* queue, std::shared_ptr<DueSlot> slot) {
       });
       return;
     }
-    AddUnique(queue, &slot->job, task);
+    if (!AddUnique(queue, &slot->job, task, false)) {
+      slot->job.error = NoRoomError(*queue, {1, static_cast<int64_t>(slot->job.payload.size())});
+    }
     if (!slot->job.error.ok()) return SlotRefused(slot.get(), slot->due.jobs, slot->job.error);
     slot->schedule.skipped += slot->due.jobs - (slot->job.added ? 1 : 0);
     if (slot->job.added) {
@@ -128,7 +133,8 @@ void Core::Impl::FireUnique(CoreQueue* queue, std::shared_ptr<DueSlot> slot) {
 
 // The queue does not take the job (a limit): its slots count as missed.
 void Core::Impl::SlotRefused(DueSlot* slot, uint32_t jobs, const Error& error) {
-  Log("schedule " + slot->name + ": " + error.ToString());
+  // Of a full queue the count tells; it may be so for each slot.
+  if (error.code() != ErrorCode::kFull) Log("schedule " + slot->name + ": " + error.ToString());
   slot->schedule.missed_count += jobs;
   BookNext(slot);
 }
@@ -211,15 +217,17 @@ void Core::Impl::RunSchedule(ScheduleRequest* request, LaneId lane,
     return EndChange(request);
   }
   CoreQueue* const queue = QueueHere(*record);
+  const Backlog want{1, static_cast<int64_t>(request->job.payload.size())};
   if (request->job.unique_key.empty()) {
-    request->error = AddJob(queue, lane, &request->job);
+    const bool room = queue->backlog == nullptr || TakeRoom(queue, want, false);
+    request->error = room ? AddJob(queue, lane, &request->job) : NoRoomError(*queue, want);
     return EndChange(request);
   }
-  FindHolder(queue, &request->job, [this, queue, request](const UniqueTask* task) {
+  FindHolder(queue, &request->job, [this, queue, request, want](const UniqueTask* task) {
     request->error = task->error;
     if (task->error.ok()) {
-      AddUnique(queue, &request->job, task);
-      request->error = request->job.error;
+      const bool room = AddUnique(queue, &request->job, task, false);
+      request->error = room ? request->job.error : NoRoomError(*queue, want);
     }
     EndChange(request);
   });

@@ -12,6 +12,7 @@
 #include <utility>
 #include <vector>
 
+#include "engine/queue_backlog.h"
 #include "engine/queue_life.h"
 #include "engine/queue_registry.h"
 #include "engine/request.h"
@@ -126,6 +127,7 @@ struct CoreQueue {
   bool unnamed_rose = false;                // in this turn, the empty space's adaptive limit
   MonoTime rate_watched = MonoTime::Max();  // its place in Core::Impl::rate_waits_; Max: none
   int64_t ageing_ms = -1;                   // as its zones know it here; -1: none
+  std::unique_ptr<CoreBacklog> backlog;     // null: it has had neither max-jobs nor max-bytes
   size_t cold_spaces = 0;
   uint32_t wakes = 0;     // from other cores, not yet used
   uint32_t new_jobs = 0;  // became ready in this turn, not yet told to anyone

@@ -30,9 +30,17 @@ int64_t WindowEnd(const keycodec::JobHeader& header) {
 }  // namespace
 
 void Core::Impl::EnqueueUnique(CoreQueue* queue, EnqueueRequest* request) {
-  FindHolder(queue, request, [this, queue, request](const UniqueTask* task) {
+  // What was taken for one that was let in stays its own while the store is asked.
+  const Backlog want{1, static_cast<int64_t>(request->payload.size())};
+  if (request->let_in) queue->backlog->promised += want;
+  FindHolder(queue, request, [this, queue, request, want](const UniqueTask* task) {
+    const bool let_in = std::exchange(request->let_in, false);
+    if (let_in) {
+      queue->backlog->promised -= want;
+      RoomChanged(queue);
+    }
     if (!task->error.ok()) return Refuse(request, task->error);
-    AddUnique(queue, request, task);
+    if (!AddUnique(queue, request, task, let_in)) return NoRoom(queue, request, request, want);
     EndEnqueue(request, request->subscriptions);
   });
 }
@@ -74,8 +82,10 @@ void Core::Impl::ForgetWindow(LaneId lane, const keycodec::UniqueValue& row) {
                                keycodec::TimerKind::kUniqueWindow, row.id));
 }
 
-// Adds the job, or names the holder of its key. What FindHolder found must still hold.
-void Core::Impl::AddUnique(CoreQueue* queue, EnqueueRequest* request, const UniqueTask* task) {
+// Adds the job, or names the holder of its key. What FindHolder found must still hold. False: there is no
+// room for it, or for what a REPLACE has more than the job that it replaces; then nothing has changed.
+bool Core::Impl::AddUnique(CoreQueue* queue, EnqueueRequest* request, const UniqueTask* task,
+                           bool let_in) {
   now_stale_ = true;
   JobState state = JobState::kGone;
   if (task->row && task->row->live) {
@@ -88,17 +98,25 @@ void Core::Impl::AddUnique(CoreQueue* queue, EnqueueRequest* request, const Uniq
     state = JobState::kGone;
   }
   const bool window = task->row && HoldsWindow(*queue, *task->row);
-  if (!window && state == JobState::kGone) {
+  const bool adds = !window && state == JobState::kGone;
+  const bool replaces = !adds && request->unique_replace &&
+                        (state == JobState::kScheduled || state == JobState::kReady);
+  if (queue->backlog != nullptr && !in_group_ && (adds || replaces)) {
+    const auto bytes = static_cast<int64_t>(request->payload.size());
+    const auto instead = adds ? 0 : static_cast<int64_t>(task->holder->record->payload.size());
+    if (!TakeRoom(queue, {adds ? 1 : 0, bytes - instead}, let_in)) return false;
+  }
+  if (adds) {
     if (task->row) ForgetWindow(task->lane, *task->row);
     request->error = AddJob(queue, task->lane, request);
-    return;
+    return true;
   }
   request->added = false;
   request->id = task->row->id;
   request->holder_state = state;
   Count(queue, keycodec::Counter::kDuplicates, 1);
-  if (request->unique_replace && (state == JobState::kScheduled || state == JobState::kReady))
-    ReplaceJob(queue, request, *task);
+  if (replaces) ReplaceJob(queue, request, *task);
+  return true;
 }
 
 // The holder takes over payload, time and priority; its id, its attempts and its other options stay.

@@ -90,6 +90,8 @@ void Core::Impl::VanishPart(JobsPart* part) {
   if (part->work == JobsPart::Work::kVanished && !part->from_queue->stored.load()) {
     QueueSlot& slot = part->from_queue->slots[id_.value()];
     queue->counters.values.fill(0);
+    // Nothing stands there: what the cores hold of it is nothing together.
+    if (queue->backlog != nullptr) queue->backlog->held = Backlog();
     for (auto& counter : slot.counters) counter.store(0, std::memory_order_relaxed);
   }
   Executed(part);  // goes back behind this turn's batch

@@ -21,6 +21,9 @@ void Core::Impl::Abandon(Request* request) {
     wait->abandoned = true;
     if (!wait->under_way) return;
     owner = Target(*shared_, *request, id_);
+  } else if (EnqueueRequest* const job = const_cast<EnqueueRequest*>(JobOf(*request))) {
+    job->abandoned.store(true, std::memory_order_release);
+    owner = Target(*shared_, *request, id_);
   } else {
     CHECK(request->kind == RequestKind::kEvents, "a request of a kind that waits");
     static_cast<EventsRequest*>(request)->abandoned = true;
@@ -49,6 +52,7 @@ void Core::Impl::AbandonHere(Request* request) {
     event_readers_.erase(reader);
     return Executed(request);
   }
+  if (AbandonEnqueue(request)) return;
   AbandonProbe(request);
 }
 

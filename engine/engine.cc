@@ -96,6 +96,7 @@ Error Engine::Impl::OpenStore() {
   store.accept_data_loss = options.accept_data_loss;
   store.compress_wal = options.compress_wal;
   store.env = options.env;
+  store.statistics = options.statistics;
   store.log = options.log;
   Result<std::unique_ptr<Store>> opened = Store::Open(store);
   if (!opened.ok()) return opened.error();

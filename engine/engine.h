@@ -51,6 +51,7 @@ struct EngineOptions {
   // RunRead itself.
   bool manual = false;
   rocksdb::Env* env = nullptr;
+  std::shared_ptr<rocksdb::Statistics> statistics;
   std::function<void(const std::string& rep)> observe_write;  // WriteQueue::set_observer
 };
 

@@ -40,6 +40,7 @@ struct JobsPart : Request {
     kRemove,    // jobs of PURGE
     kRemoveLeases,   // leased ones, all that match
     kRemoveWindows,  // open windows of unique keys of `space`
+    kCount,          // begin to count what stands in `from_queue` (core_backlog.cc)
     kVanish,         // `from_queue` is about to vanish: say so behind what was done
     kVanished,       // it has
   };

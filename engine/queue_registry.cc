@@ -32,6 +32,8 @@ QueueOptions OptionsOf(const keycodec::QueueValue& value) {
   out.space_burst = value.limits.space_burst;
   out.space_weight = value.limits.space_weight;
   out.adaptive = value.limits.adaptive;
+  out.max_jobs = value.room.jobs;
+  out.max_bytes = value.room.bytes;
   if (value.paused_until_ms) {
     out.paused_until = *value.paused_until_ms >= limits::kKeyTimeMsMax
                            ? MonoTime::Max()
@@ -82,7 +84,10 @@ QueueSlot::QueueSlot()
 QueueRecord::QueueRecord(std::string n, const QueueLife& first, uint16_t cores)
     : name(std::move(n)), ordinal(first.number.value()), slots(new QueueSlot[cores]), life(first) {}
 
-QueueRecord::~QueueRecord() { delete unnamed_adaptive.load(std::memory_order_relaxed); }
+QueueRecord::~QueueRecord() {
+  delete unnamed_adaptive.load(std::memory_order_relaxed);
+  delete backlog.load(std::memory_order_relaxed);
+}
 
 SharedAdaptiveLimit* QueueRecord::UnnamedAdaptive(const keycodec::AdaptiveBounds& bounds,
                                                   MonoTime now) {
@@ -136,6 +141,14 @@ QueueCounts QueueRecord::Counts(uint16_t cores) const {
   out.lapsed = total(Counter::kLapsed);
   out.dropped = total(Counter::kDropped);
   out.duplicates = total(Counter::kDuplicates);
+  out.unfinished_bytes =
+      std::max<int64_t>(0, Total(Counter::kBytes, cores) - Total(Counter::kDeadBytes, cores));
+  if (const QueueBacklog* const all = backlog.load(std::memory_order_acquire)) {
+    out.enqueues_waiting = all->line.waiting();
+    out.held_jobs = all->shared.held().jobs;
+    out.held_bytes = all->shared.held().bytes;
+    out.refused = all->refused.load(std::memory_order_relaxed);
+  }
   for (uint16_t i = 0; i < cores; ++i)
     out.waiters += slots[i].waiters.load(std::memory_order_relaxed);
   return out;
@@ -239,6 +252,13 @@ keycodec::QueueValue QueueRegistry::ValueOf(const QueueRecord& record) const {
   value.limits.space_burst = number32(s.space_burst);
   value.limits.space_weight = number32(s.space_weight);
   value.limits.adaptive = s.Adaptive();
+  if (const QueueBacklog* const all = record.backlog.load(std::memory_order_relaxed)) {
+    const auto limit = [&number](const std::atomic<int64_t>& field) {
+      const auto wide = number(field);
+      return wide ? std::optional(static_cast<uint64_t>(*wide)) : std::nullopt;
+    };
+    value.room = {limit(all->max_jobs), limit(all->max_bytes)};
+  }
   if (const std::string* backoff = s.backoff.load(std::memory_order_relaxed))
     value.backoff = *backoff;
   return value;
@@ -271,10 +291,32 @@ void QueueRegistry::Publish(QueueRecord* record, const keycodec::QueueValue& val
   keycodec::QueueLimits limiting = value.limits;
   limiting.space_weight.reset();
   if (limiting != keycodec::QueueLimits()) s.limited.store(true, std::memory_order_release);
+  QueueBacklog* const all = value.room != keycodec::QueueRoom()
+                                ? MakeBacklog(record)
+                                : record->backlog.load(std::memory_order_relaxed);
+  if (all != nullptr) {
+    store(all->max_jobs, or_none(value.room.jobs));
+    store(all->max_bytes, or_none(value.room.bytes));
+  }
   const std::string* const backoff =
       value.backoff ? &*backoffs_.insert(*value.backoff).first : nullptr;
   s.backoff.store(backoff, std::memory_order_release);
   s.paused_until_ms.store(value.paused_until_ms.value_or(-1), std::memory_order_release);
+}
+
+// REQUIRES: mutex_ is held, or the cores do not run yet.
+QueueBacklog* QueueRegistry::MakeBacklog(QueueRecord* record) {
+  QueueBacklog* all = record->backlog.load(std::memory_order_relaxed);
+  if (all == nullptr) {
+    all = new QueueBacklog();
+    record->backlog.store(all, std::memory_order_release);
+  }
+  return all;
+}
+
+QueueBacklog* QueueRegistry::Backlogs(QueueRecord* record) {
+  std::lock_guard lock(mutex_);
+  return MakeBacklog(record);
 }
 
 Ticket QueueRegistry::Set(QueueRecord* record, const std::function<void(QueueOptions*)>& change) {
@@ -296,6 +338,7 @@ Ticket QueueRegistry::Set(QueueRecord* record, const std::function<void(QueueOpt
                   options.burst,        options.space_rate_micro,  options.space_burst,
                   options.space_weight, options.adaptive};
   value.ageing_ms = ms(options.ageing);
+  value.room = {options.max_jobs, options.max_bytes};
   value.paused_until_ms = ms(options.paused_until);
   if (value.paused_until_ms)
     value.paused_until_ms = std::min(*value.paused_until_ms, limits::kKeyTimeMsMax);
@@ -336,6 +379,8 @@ bool QueueRegistry::HasOptions(const QueueRecord& record, MonoTime now) {
         &s.space_concurrency, &s.rate_micro, &s.burst, &s.space_rate_micro, &s.space_burst,
         &s.space_weight, &s.ageing_ms, &s.adaptive})
     any |= number->load(std::memory_order_relaxed) >= 0;
+  if (const QueueBacklog* const all = record.backlog.load(std::memory_order_acquire))
+    any |= all->limits() != BacklogLimits();
   return any;
 }
 

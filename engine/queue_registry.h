@@ -32,6 +32,7 @@
 
 #include "engine/base/ids.h"
 #include "engine/base/result.h"
+#include "engine/queue_backlog.h"
 #include "engine/queue_life.h"
 #include "engine/request.h"
 #include "engine/shared_adaptive_limit.h"
@@ -150,6 +151,8 @@ struct QueueRecord {
   std::atomic<SharedAdaptiveLimit*> unnamed_adaptive{nullptr};
   // Rows of spaces that stand in the store, over all cores: while there are any the queue does not vanish.
   std::atomic<int64_t> space_rows{0};
+  // Of max-jobs and max-bytes; null until one is set. Lives as long as the record.
+  std::atomic<QueueBacklog*> backlog{nullptr};
 
   keycodec::Order order() const { return ready_order.load(std::memory_order_relaxed); }
   // Summed over the slots; exact at a quiet moment.
@@ -211,6 +214,8 @@ class QueueRegistry {
 
   // Changes options: the queue's row is submitted before any core can see them. Returns its ticket.
   Ticket Set(QueueRecord* record, const std::function<void(QueueOptions*)>& change);
+  // What its cores share to keep max-jobs and max-bytes; made where there is none, without a limit.
+  QueueBacklog* Backlogs(QueueRecord* record);
   // A pause that is over says nothing any more.
   static bool HasOptions(const QueueRecord& record, MonoTime now);
   QueueOptions Options(const QueueRecord& record) const;
@@ -241,6 +246,7 @@ class QueueRegistry {
 
   keycodec::QueueValue ValueOf(const QueueRecord& record) const;
   void Publish(QueueRecord* record, const keycodec::QueueValue& value);
+  static QueueBacklog* MakeBacklog(QueueRecord* record);
   void PutRow(const QueueRecord& record, Batch* batch) const;
   void Renew(QueueRecord* record, const QueueLife& life);
   void BeginErasing(QueueRecord* record, QueueId number, Batch* batch);

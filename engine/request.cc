@@ -58,10 +58,17 @@ Result<Receipt> Receipt::Parse(std::string_view text) {
   return receipt;
 }
 
+const EnqueueRequest* JobOf(const Request& request) {
+  if (request.kind == RequestKind::kEnqueue) return static_cast<const EnqueueRequest*>(&request);
+  if (request.kind != RequestKind::kEnqueueMany) return nullptr;
+  return &static_cast<const EnqueueManyRequest&>(request).job;
+}
+
 bool MayWait(const Request& request) {
   if (request.kind == RequestKind::kLease) return static_cast<const LeaseRequest&>(request).wait;
   if (request.kind == RequestKind::kWaitFor)
     return static_cast<const WaitForRequest&>(request).wait;
+  if (const EnqueueRequest* const job = JobOf(request)) return job->wait > Duration(0);
   return request.kind == RequestKind::kEvents;
 }
 

@@ -8,6 +8,7 @@
 // times are resolved by the engine's clock.
 #pragma once
 
+#include <atomic>
 #include <cstdint>
 #include <functional>
 #include <memory>
@@ -118,7 +119,8 @@ struct Subscriptions {
 };
 
 // ENQUEUE. Outputs: id; with a unique key also added and holder_state. Errors: kNotFound (`after` names
-// a job that was never enqueued).
+// a job that was never enqueued), kFull (the queue's max-jobs or max-bytes; a duplicate is never refused
+// for them).
 struct EnqueueRequest : Request {
   EnqueueRequest() : Request(RequestKind::kEnqueue) {}
   std::string queue;
@@ -145,6 +147,9 @@ struct EnqueueRequest : Request {
   // It waits until these are complete, 0 .. limits::kAfterMax of them; one that is named twice counts
   // once. `delay` and `at` count from the enqueue: it vests at the later of both.
   std::vector<JobId> after;
+  // How long it waits where the queue is full, by engine time; 0: not at all. Not in a group. What counts
+  // from the enqueue counts from when it is let in.
+  Duration wait;
 
   JobId id;           // of the new job, or of the one that holds the unique key
   bool added = true;  // false: the unique key is held by `id`
@@ -152,6 +157,10 @@ struct EnqueueRequest : Request {
 
   // The engine's.
   std::shared_ptr<Subscriptions> subscriptions;  // of what it waits for; null: of nothing
+  std::atomic<bool> waiting{false};    // for room; set by the core that carries it out, read by any
+  std::atomic<bool> abandoned{false};  // set by the origin: it waits no more
+  bool let_in = false;                 // room has been taken for it
+  MonoTime wait_until;
 };
 
 struct LeasedJob {
@@ -314,6 +323,9 @@ struct QueueOptions {
   std::optional<uint32_t> space_weight;  // 1 .. limits::kSpaceWeightMax
   std::optional<keycodec::AdaptiveBounds>
       adaptive;  // of each space without a concurrency of its own
+  // Of jobs that are not finished: scheduled, waiting, ready, leased. 0: none are taken.
+  std::optional<uint64_t> max_jobs;
+  std::optional<uint64_t> max_bytes;  // of their payloads
   // Nothing of a paused queue is leased until then; MonoTime::Max(): until it is resumed.
   std::optional<MonoTime> paused_until;
 };
@@ -332,6 +344,8 @@ struct QueueSetRequest : Request {
 
 // One that may wait for something that others do, so that its caller may have to abandon it.
 [[nodiscard]] bool MayWait(const Request& request);
+// What an ENQUEUE or ENQUEUEMANY says of its jobs; nullptr of any other request.
+[[nodiscard]] const EnqueueRequest* JobOf(const Request& request);
 
 // Bytes of what may be long in it.
 [[nodiscard]] size_t VariableBytes(const JobRequest& job);
@@ -368,7 +382,13 @@ struct QueueCounts {
   int64_t done = 0;  // kept results
   int64_t enqueued = 0, leases = 0, completed = 0, failed = 0, released = 0, expired = 0, died = 0,
           cancelled = 0, lapsed = 0, dropped = 0, duplicates = 0;
-  uint64_t waiters = 0;  // blocked LEASEs
+  uint64_t waiters = 0;          // blocked LEASEs
+  int64_t unfinished_bytes = 0;  // of `bytes`, of jobs that are not dead: what max-bytes is about
+  uint64_t enqueues_waiting = 0;
+  // What all cores hold for the limits: at rest the unfinished jobs and bytes (BACKLOG-2); 0 where there was
+  // no limit in this run.
+  int64_t held_jobs = 0, held_bytes = 0;
+  uint64_t refused = 0;  // ENQUEUEs, for max-jobs and max-bytes, in this run
 };
 
 }  // namespace vestq

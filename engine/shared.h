@@ -30,7 +30,8 @@ struct Message {
     kExecuted,  // a request is back: carried out, or (LEASE) to go on elsewhere
     kWake,      // there is a job of `record` for one waiter
     kOptions,   // options of `record` have changed
-    kRoom,      // leases of `record` have ended: what its limits held back may start
+    kLetIn,  // an ENQUEUE that waited in the line of `record` has left it (engine/queue_backlog.h)
+    kRoom,   // leases of `record` have ended: what its limits held back may start
     // The way of a group over several cores (engine/core_group.cc); `request` is the group, which is
     // answered only after the last of these that names it.
     kGroupAsk,     // to core 0: wants to be the one group under way
@@ -67,6 +68,7 @@ struct EngineShared {
   WriterThread* writer = nullptr;          // from four cores on; below, cores write themselves
   std::atomic<uint64_t> leased{0};         // over all cores, against max_leased
   std::atomic<uint64_t> space_options{0};  // spaces with options of their own
+  std::atomic<uint64_t> waiting_bytes{0};  // held by ENQUEUEs that wait, against the memory
   LatencyHistogram lease_latency;
   std::atomic<uint64_t> leases_served{0};
 

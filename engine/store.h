@@ -21,7 +21,8 @@
 
 namespace rocksdb {
 class Env;
-}
+class Statistics;
+}  // namespace rocksdb
 
 namespace vestq {
 
@@ -35,6 +36,7 @@ struct StoreOptions {
   bool read_only = false;         // for `vestq check`: changes nothing, takes the lock all the same
   bool accept_data_loss = false;  // open although the log check found acknowledged changes missing
   bool compress_wal = false;      // zstd
+  std::shared_ptr<rocksdb::Statistics> statistics;  // tests count by it; null: none are kept
   rocksdb::Env* env = nullptr;  // simulation; nullptr: the real one (with our file system wrapper)
   // One line at a time from RocksDB's log at WARN and above, and from us. May be called from any
   // thread.

@@ -158,6 +158,7 @@ rocksdb::DBOptions MakeDbOptions(const StoreOptions& options) {
   const MemorySplit split = SplitMemory(options.memory);
   rocksdb::DBOptions o;
   o.env = options.env != nullptr ? options.env : rocksdb::Env::Default();
+  o.statistics = options.statistics;
   o.info_log = MakeLogger(options.log);
   o.info_log_level = rocksdb::InfoLogLevel::WARN_LEVEL;
   o.create_if_missing = !options.read_only;

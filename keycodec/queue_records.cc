@@ -29,6 +29,8 @@ enum QueueTag : uint64_t {
   kQueueTagSpaceWeight = 32,
   kQueueTagAgeing = 40,
   kQueueTagAdaptive = 34,
+  kQueueTagMaxJobs = 48,
+  kQueueTagMaxBytes = 50,
 };
 
 void ReadLiving(Reader* field, PurgeBounds* living) {
@@ -166,6 +168,8 @@ void Append(const QueueValue& value, std::string* out) {
     AppendTaggedNumber(kQueueTagLivingDone, value.living.done.value(), out);
   AppendLimits(value.limits, out);
   if (value.ageing_ms) AppendTaggedSpan(kQueueTagAgeing, *value.ageing_ms, out);
+  if (value.room.jobs) AppendTaggedNumber(kQueueTagMaxJobs, *value.room.jobs, out);
+  if (value.room.bytes) AppendTaggedNumber(kQueueTagMaxBytes, *value.room.bytes, out);
   AppendTagEnd(out);
 }
 
@@ -188,6 +192,12 @@ Result<QueueValue> DecodeQueueValue(std::string_view bytes) {
       case kQueueTagLiving: ReadLiving(field, &out.living); return true;
       case kQueueTagLivingDone: ReadLivingDone(field, &out.living); return true;
       case kQueueTagAgeing: out.ageing_ms = ReadSetSpan(field, "ageing"); return true;
+      case kQueueTagMaxJobs:
+        out.room.jobs = field->Varint("max-jobs", limits::kMaxJobsMost);
+        return true;
+      case kQueueTagMaxBytes:
+        out.room.bytes = field->Varint("max-bytes", limits::kMaxBytesMost);
+        return true;
       default: return ReadLimit(tag, field, &out.limits);
     }
   });

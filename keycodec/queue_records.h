@@ -32,7 +32,7 @@ enum class Counter : uint8_t {
   kDied,
   kCancelled,
   kDone,        // kept results
-  kHeldBytes,   // reserved; always 0
+  kDeadBytes,   // of kBytes: payloads of dead letters, purged ones too until they are erased
   kLapsed,      // ended by EXPIRE
   kDropped,     // dead letters that their retention removed
   kDuplicates,  // refused by UNIQUE
@@ -84,6 +84,13 @@ struct QueueLimits {
   bool operator==(const QueueLimits&) const = default;
 };
 
+// How much may stand in a queue, of jobs that are not finished; without a value: no limit.
+struct QueueRoom {
+  std::optional<uint64_t> jobs = std::nullopt;   // 0 .. limits::kMaxJobsMost
+  std::optional<uint64_t> bytes = std::nullopt;  // of their payloads; 0 .. limits::kMaxBytesMost
+  bool operator==(const QueueRoom&) const = default;
+};
+
 struct QueueValue {
   QueueId queue;
   Incarnation incarnation;  // the newest: of the last purge, 1 before the first
@@ -100,6 +107,7 @@ struct QueueValue {
   PurgeBounds living = {};
   QueueLimits limits = {};
   std::optional<int64_t> ageing_ms = std::nullopt;
+  QueueRoom room = {};
   bool operator==(const QueueValue&) const = default;
 };
 

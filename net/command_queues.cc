@@ -66,12 +66,14 @@ void WriteOptions(const QueueOptions& o, MonoTime now, RespWriter w) {
   w.Int(o.space_weight.value_or(1));
   w.Bulk("adaptive");
   w.Bulk(AdaptiveToText(o.adaptive));
+  number("max-jobs", o.max_jobs);
+  number("max-bytes", o.max_bytes);
   // Milliseconds that the pause still lasts; -1: until it is resumed; 0: it is not paused.
   w.Bulk("paused");
   const bool paused = o.paused_until && *o.paused_until > now;
   w.Int(!paused ? 0 : *o.paused_until == MonoTime::Max() ? -1 : (*o.paused_until - now).ms());
 }
-constexpr size_t kOptionFields = 17;
+constexpr size_t kOptionFields = 19;
 
 constexpr std::string_view kAgeNames[] = {"oldest-ready-urgent", "oldest-ready-normal",
                                           "oldest-ready-low"};
@@ -104,6 +106,7 @@ void WriteInfo(const QueueInfoRequest& info, RespWriter w) {
       {"dead", c.dead},
       {"done", c.done},
       {"bytes", c.bytes},
+      {"unfinished-bytes", c.unfinished_bytes},
       {"enqueued", c.enqueued},
       {"leases", c.leases},
       {"completed", c.completed},
@@ -116,6 +119,8 @@ void WriteInfo(const QueueInfoRequest& info, RespWriter w) {
       {"dropped", c.dropped},
       {"duplicates", c.duplicates},
       {"waiters", static_cast<int64_t>(c.waiters)},
+      {"enqueues-waiting", static_cast<int64_t>(c.enqueues_waiting)},
+      {"refused", static_cast<int64_t>(c.refused)},
   };
   w.Map(1 + std::size(fields) + kAgeFields + kOptionFields);
   w.Bulk("queue");
@@ -152,7 +157,9 @@ enum : size_t {
   kSpaceRate,
   kSpaceBurst,
   kSpaceWeight,
-  kAdaptive
+  kAdaptive,
+  kMaxJobs,
+  kMaxBytes
 };
 constexpr OptionSpec kSpecs[] = {{"lease"},
                                  {"attempts"},
@@ -170,10 +177,10 @@ constexpr OptionSpec kSpecs[] = {{"lease"},
                                  {"space-burst"},
                                  {"space-weight"},
                                  {"adaptive"},
+                                 {"max-jobs"},
+                                 {"max-bytes"},
                                  // Of the contract; later.
-                                 {"claims", true, false},
-                                 {"max-jobs", true, false},
-                                 {"max-bytes", true, false}};
+                                 {"claims", true, false}};
 }  // namespace set_options
 
 Result<keycodec::Order> ParseOrder(std::string_view text) {
@@ -209,6 +216,21 @@ Result<keycodec::AdaptiveBounds> ParseAdaptive(std::string_view text) {
   if (out.min > out.max)
     return Error(ErrorCode::kRange, "adaptive " + words::Quote(text) + ": min is above max");
   return out;
+}
+
+// `max-jobs` and `max-bytes`: the same of a number and of a size.
+Error SetRoom(size_t option, std::string_view value, bool unset, QueueSetRequest* r) {
+  const bool jobs = option == set_options::kMaxJobs;
+  if (unset || words::EqualsIgnoreCase(value, "none"))
+    return (jobs ? r->unset.max_jobs : r->unset.max_bytes) = 0, Error::Ok();
+  if (jobs) {
+    VESTQ_WORD(r->set.max_jobs, words::ParseNumber("max-jobs", value, 0, limits::kMaxJobsMost),
+               uint64_t);
+  } else {
+    VESTQ_WORD(r->set.max_bytes, words::ParseSize("max-bytes", value, 0, limits::kMaxBytesMost),
+               uint64_t);
+  }
+  return Error::Ok();
 }
 
 // `default` unsets. Each option appears once, so the other side of it is not set.
@@ -292,6 +314,8 @@ Error SetOption(size_t option, std::string_view value, QueueSetRequest* r) {
         return r->unset.adaptive.emplace(), Error::Ok();
       VESTQ_WORD(set.adaptive, ParseAdaptive(value), keycodec::AdaptiveBounds);
       break;
+    case kMaxJobs:
+    case kMaxBytes: return SetRoom(option, value, unset, r);
     default: break;
   }
   return Error::Ok();

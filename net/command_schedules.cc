@@ -68,11 +68,12 @@ Error SetOption(const OptionReader& options, ScheduleRequest* r) {
                  Duration);
       return Error::Ok();
     case kMissed: return ParseMissed(value, &timing.missed);
-    // When a job runs is what the schedule says; a slot finds the key held and is skipped.
+    // When a job runs is what the schedule says; a slot that finds the key held, or the queue full, is skipped.
     case job_options::kDelay:
     case job_options::kAt:
     case job_options::kReplace:
     case job_options::kAfter:
+    case job_options::kWait:
       return Error(ErrorCode::kSyntax, "option " + std::string(kSetSpecs[options.option()].name) +
                                            " does not go with SCHEDULE SET");
     default: return job_options::Apply(options.option(), options, &r->job);

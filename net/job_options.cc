@@ -62,6 +62,10 @@ Error ApplyTime(size_t option, std::string_view value, EnqueueRequest* r) {
       VESTQ_WORD(r->keep, words::ParseDuration("KEEP", value, Duration(0), limits::kDelayMax),
                  Duration);
       break;
+    case kWait:
+      VESTQ_WORD(r->wait, words::ParseDuration("WAIT", value, Duration(0), limits::kBlockMax),
+                 Duration);
+      break;
     default: break;
   }
   return Error::Ok();

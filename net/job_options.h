@@ -43,7 +43,7 @@ inline constexpr OptionSpec kSpecs[] = {
     {"TYPE"},
     {"HEADER", true, true, 0, 2, limits::kHeadersMax, "HEADER 1 trace 7f"},
     {"AFTER", true, true, 0, 1, limits::kAfterMax, "AFTER 2 17 18"},
-    {"WAIT", true, false},
+    {"WAIT"},
 };
 
 // Puts the option that the reader stands at, `option` by its place above, into the request. Errors:

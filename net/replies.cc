@@ -223,7 +223,11 @@ void WriteReply(const Slot& slot, RespWriter* w) {
   const Request& request = *slot.request;
   if (request.kind == RequestKind::kGroup)
     return WriteGroupReply(static_cast<const GroupRequest&>(request), w);
-  if (!request.error.ok()) return w->Error(request.error);
+  if (!request.error.ok()) {
+    // An ENQUEUE that waited for room.
+    if (slot.unblocked_error && JobOf(request) != nullptr) return WriteNothing(slot, w);
+    return w->Error(request.error);
+  }
   if (request.kind == RequestKind::kLease)
     return WriteLease(slot, static_cast<const LeaseRequest&>(request), w);
   if (request.kind == RequestKind::kWaitFor)

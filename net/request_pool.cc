@@ -33,6 +33,7 @@ void Reset(EnqueueRequest* r) {
   Clear(&r->type);
   r->headers.clear();
   std::vector<JobId>().swap(r->after);
+  r->wait = Duration();
   r->subscriptions.reset();
   r->id = JobId();
   r->added = true;

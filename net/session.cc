@@ -108,6 +108,8 @@ bool Session::HeadWaits() const {
   if (blocking_ == 0 || head_->request == nullptr || head_->done) return false;
   if (head_->request->kind == RequestKind::kLease)
     return static_cast<const LeaseRequest*>(head_->request)->waiting;
+  if (const EnqueueRequest* const job = JobOf(*head_->request))
+    return job->waiting.load(std::memory_order_relaxed);
   return MayWait(*head_->request);
 }
 
@@ -317,6 +319,8 @@ namespace {
 void NoLongerWaits(Request* request) {
   if (request->kind == RequestKind::kLease) static_cast<LeaseRequest*>(request)->wait = false;
   if (request->kind == RequestKind::kWaitFor) static_cast<WaitForRequest*>(request)->wait = false;
+  if (const EnqueueRequest* const job = JobOf(*request))
+    const_cast<EnqueueRequest*>(job)->wait = Duration(0);
 }
 
 }  // namespace

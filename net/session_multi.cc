@@ -76,6 +76,13 @@ Error Session::RoomInMulti(size_t bytes) const {
 }
 
 void Session::QueueMember(Request* request) {
+  if (const EnqueueRequest* const job = JobOf(*request);
+      job != nullptr && job->wait > Duration(0)) {
+    pool().Put(request);
+    return Fail(
+        "ERR",
+        "WAIT is not possible between MULTI and EXEC: all of it is done at once, or nothing");
+  }
   const bool reads =
       request->kind == RequestKind::kDataGet || request->kind == RequestKind::kDataRange;
   const size_t bytes = (reads ? 0 : Charge(*request)) + Items(*request) * limits::kGroupItemBytes;

@@ -51,7 +51,9 @@ void Session::Answer(Slot* slot) {
     ReactorStats::Add(reactor_->stats().closed_slow, 1);
     Abort();
   }
-  const bool waited = slot->request != nullptr && MayWait(*slot->request);
+  // What an ENQUEUE has done is told as long as anybody may listen.
+  const bool waited =
+      slot->request != nullptr && MayWait(*slot->request) && JobOf(*slot->request) == nullptr;
   if (state_ > State::kDraining || slot->silent || (peer_ended_ && waited)) {
     if (slot->request != nullptr) UndoLeases(slot->request);
     return;

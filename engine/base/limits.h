@@ -99,6 +99,12 @@ inline constexpr size_t kAgedKeysASlice = 4096;  // looked at for them by one re
 inline constexpr size_t kSpaceOptionsMax = 1'000'000;
 inline constexpr uint64_t kMemoryPerSpaceOptions = 1024;
 
+// --- Back-pressure ---
+inline constexpr uint64_t kMaxJobsMost = uint64_t{1} << 48;   // more than a disk holds
+inline constexpr uint64_t kMaxBytesMost = uint64_t{1} << 56;  // the same
+// ENQUEUEs that wait for room hold their payloads: memory / 16 of them, one of any size in any case.
+inline constexpr uint64_t kMemoryPerWaiting = 16;
+
 // --- Looking ---
 inline constexpr uint32_t kSpacesCountDefault = 100;
 inline constexpr uint32_t kSpacesCountMax = 1000;  // of a page, as of PEEK

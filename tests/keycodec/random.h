@@ -203,6 +203,8 @@ class Random {
       const uint32_t min = 1 + U32() % limits::kConcurrencyMax;
       out.limits.adaptive = {min, min + U32() % (limits::kConcurrencyMax - min + 1)};
     }
+    if (OneIn(2)) out.room.jobs = U32();
+    if (OneIn(2)) out.room.bytes = uint64_t{U32()} << 20;
     if (OneIn(2)) out.limits.rate_micro = 1 + Number(limits::kRateMicroMax - 1);
     if (OneIn(2)) out.limits.burst = static_cast<uint32_t>(1 + Number(limits::kBurstMax - 1));
     if (OneIn(2)) out.ageing_ms = 1 + SomeTime() / 2;

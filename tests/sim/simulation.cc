@@ -98,6 +98,7 @@ void Simulation::StartSomething() {
   }
   if (!started) return;
   const auto core = static_cast<uint16_t>(random_.Below(world_->options().cores));
+  pending->core = core;
   world_->Start(pending->request.get(), &pending->done, core);
   pending_.push_back(std::move(pending));
 }
@@ -151,6 +152,8 @@ Simulation::ModelJob* Simulation::AddJob(EnqueueRequest* request, bool may_be_un
     job->attempts_max = request->attempts;
     job->attempts_known = true;
   }
+  if (random_.Chance(0.4))
+    request->wait = Milliseconds(static_cast<int64_t>(1 + random_.Below(5000)));
   NoteUnderPurge(job);
   by_payload_[job->payload] = job;
   jobs_.push_back(std::move(made));
@@ -369,6 +372,8 @@ std::string Simulation::Run() {
       if (broken_.empty() && !walk_.on) BeginWalk();
     } else if (dice < 250) {
       StartSomething();
+    } else if (dice < 252) {
+      GiveUpSomething();
     } else if (dice < 960) {
       world_->Step();
     } else if (dice == 996) {

@@ -20,6 +20,7 @@
 //   SIM-17  no more run than the limits of a queue and of its spaces allow: simulation_limits.cc,
 //           simulation_spaces.cc
 //   SIM-18  what SPACES says: simulation_spaces.cc
+//   SIM-19  no more stand than its max-jobs and max-bytes allow: simulation_room.cc
 //   SIM-23  options of queues and of jobs, pauses, results: simulation_options.cc
 //   SIM-24  schedules: simulation_schedules.cc
 //   SIM-25  the application's data: simulation_data.cc
@@ -80,7 +81,10 @@ class Simulation {
     uint32_t burst = 1;
     std::optional<uint32_t> space_rate;
     uint32_t space_burst = 1;
-    int64_t from_boot = 0;  // they hold for claims after that
+    std::optional<uint32_t> max_jobs;
+    std::optional<uint32_t> max_bytes;
+    uint64_t from_event = 0;  // they hold for what is asked after that
+    int64_t from_boot = 0;    // they hold for claims after that
     int64_t from_ms = 0;
     int unsettled = 0;  // changes and DROPs under way
   };
@@ -369,6 +373,14 @@ class Simulation {
   void CheckExpiry(const LeasedJob& leased, const ModelJob& job, int64_t claimed_engine_ms);
 
   void CutOff(Pending* pending);
+
+  // simulation_room.cc
+  void GiveUpSomething();
+  bool AnsweredFull(Pending* pending);
+  void CheckRoom(const ModelJob& job, uint64_t asked_event);
+  void CheckRest();
+  void NoRoomLimits();
+
   void Cut(Pending* pending);
   // simulation_watch.cc
   void Listen();

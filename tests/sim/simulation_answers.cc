@@ -27,6 +27,7 @@ void Simulation::Answered(Pending* pending) {
   switch (pending->op) {
     case Op::kEnqueue: {
       const auto& request = static_cast<const EnqueueRequest&>(*pending->request);
+      if (AnsweredFull(pending)) return;
       if (!request.error.ok()) return Broken("ENQUEUE failed: " + request.error.ToString());
       history_ = (history_ ^ request.id.value()) * 1099511628211ull;
       ModelJob* const job = pending->job;
@@ -104,6 +105,7 @@ void Simulation::Delivered(const LeasedJob& leased, uint64_t asked_event) {
   }
   if (job->group != nullptr && job->group->outcome == ModelGroup::Outcome::kNot)
     return Broken("SIM-11: job " + id + " is of a group that was not carried out", job);
+  if (job->refused) return Broken("SIM-19: job " + id + " was refused and is delivered", job);
   if (job->group != nullptr) Together(job->group);
   job->id = leased.receipt.id;
   by_id_[job->id] = job;

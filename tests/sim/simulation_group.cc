@@ -64,6 +64,7 @@ bool Simulation::StartGroup(Pending* pending) {
   for (uint64_t i = 0; i < jobs; ++i) {
     Pending* const add = part();
     StartEnqueue(add);
+    static_cast<EnqueueRequest&>(*add->request).wait = Duration(0);
     add->job->group = group.get();
     if (add->job->key.empty()) group->added.push_back(add->job);
     request->members.push_back(std::move(add->request));
@@ -83,7 +84,8 @@ bool Simulation::StartGroup(Pending* pending) {
 void Simulation::AnsweredGroup(Pending* pending) {
   auto& request = static_cast<GroupRequest&>(*pending->request);
   const bool done = request.error.ok();
-  if (!done && request.error.code() != ErrorCode::kLeaseLost)
+  if (!done && request.error.code() != ErrorCode::kLeaseLost &&
+      request.error.code() != ErrorCode::kFull)
     return Broken("a group failed: " + request.error.ToString());
   if (done && pending->group->outcome == ModelGroup::Outcome::kNot)
     return Broken("SIM-11: a group is answered that was not carried out");

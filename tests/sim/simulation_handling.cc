@@ -52,6 +52,7 @@ void Simulation::NoteRedrive(const ModelJob* only, bool moves) {
 // False: there is nothing that is dead.
 bool Simulation::RedriveAll() {
   uint64_t redriven = 0;
+  NoRoomLimits();
   NoteRedrive(nullptr, false);
   for (const char* queue : kAllQueues) {
     RedriveRequest request;

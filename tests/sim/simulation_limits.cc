@@ -34,6 +34,8 @@ std::unique_ptr<QueueSetRequest> Simulation::AnyLimits(const std::string& queue,
   limits->space_concurrency.reset();
   limits->rate.reset();
   limits->space_rate.reset();
+  limits->max_jobs.reset();
+  limits->max_bytes.reset();
   limits->burst = static_cast<uint32_t>(1 + random_.Below(5));
   if (random_.Chance(0.3)) limits->concurrency = static_cast<uint32_t>(least + random_.Below(6));
   if (random_.Chance(0.3))
@@ -68,6 +70,10 @@ std::unique_ptr<QueueSetRequest> Simulation::AnyLimits(const std::string& queue,
   } else {
     request->unset.ageing = Duration(0);
   }
+  if (random_.Chance(0.3)) limits->max_jobs = static_cast<uint32_t>(least + 2 + random_.Below(25));
+  if (random_.Chance(0.15)) limits->max_bytes = static_cast<uint32_t>(5000 + random_.Below(20'000));
+  Choose(&request->set.max_jobs, &request->unset.max_jobs, limits->max_jobs, 1);
+  Choose(&request->set.max_bytes, &request->unset.max_bytes, limits->max_bytes, 1);
   return request;
 }
 
@@ -93,6 +99,7 @@ void Simulation::AnsweredLimits(Pending* pending) {
 // They hold from now on, for claims that are made later.
 void Simulation::HoldLimits(const std::string& queue, const ModelLimits& limits) {
   limits_[queue] = limits;
+  limits_[queue].from_event = ++events_;
   limits_[queue].from_boot = world_->clock().boot;
   limits_[queue].from_ms = world_->clock().boottime_ms;
   for (auto& [of, starts] : starts_) {

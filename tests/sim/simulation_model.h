@@ -39,6 +39,7 @@ struct Simulation::ModelJob {
   std::string payload;
   JobId id;                   // known once answered or delivered
   bool acknowledged = false;  // its ENQUEUE was answered
+  bool refused = false;       // with FULL
   bool gone = false;          // COMPLETE or CANCEL answered
   uint64_t gone_event = 0;    // when: a LEASE asked before it may have claimed before it
   bool maybe_gone = false;    // one of those is unanswered
@@ -113,6 +114,7 @@ struct Simulation::Pending {
   ModelJob* job = nullptr;
   std::unique_ptr<Request> request;
   bool done = false;
+  uint16_t core = 0;
   int64_t asked_ms = 0;  // boottime
   int64_t asked_engine_ms = 0;
   uint64_t asked_event = 0;

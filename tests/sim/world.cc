@@ -35,6 +35,7 @@ Error World::TryOpen() {
   options.seed = options_.seed;
   options.manual = true;
   options.env = env_.get();
+  options.statistics = options_.statistics;
   options.log = [this](std::string_view line) { log_.emplace_back(line); };
   options.observe_write = [this](const std::string& rep) {
     bytes_written_ += rep.size();

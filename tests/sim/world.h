@@ -40,6 +40,7 @@ struct WorldOptions {
   uint64_t memory = uint64_t{32} << 20;
   Durability durability = Durability::kSync;
   size_t max_leased = 0;
+  std::shared_ptr<rocksdb::Statistics> statistics;
   bool plant_answer_before_sync = false;
 };
 
