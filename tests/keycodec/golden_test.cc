@@ -408,7 +408,7 @@ TEST(Golden, PersistedNumbersKeepTheirValues) {
   EXPECT_EQ(static_cast<int>(Counter::kEnqueued), 6);
   EXPECT_EQ(static_cast<int>(Counter::kCancelled), 13);
   EXPECT_EQ(static_cast<int>(Counter::kDone), 14);
-  EXPECT_EQ(static_cast<int>(Counter::kHeldBytes), 15);
+  EXPECT_EQ(static_cast<int>(Counter::kDeadBytes), 15);
   EXPECT_EQ(static_cast<int>(Counter::kLapsed), 16);
   EXPECT_EQ(static_cast<int>(Counter::kDropped), 17);
   EXPECT_EQ(static_cast<int>(Counter::kDuplicates), 18);

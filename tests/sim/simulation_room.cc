@@ -33,10 +33,12 @@ bool Simulation::AnsweredFull(Pending* pending) {
   return true;
 }
 
-// The job has just been taken.
+// The job has just been taken. A group may add as many as it ends, also to a queue that stands above a
+// limit that was lowered: that tells nothing.
 void Simulation::CheckRoom(const ModelJob& job, uint64_t asked_event) {
   const ModelLimits& limits = limits_[job.queue];
   if ((!limits.max_jobs && !limits.max_bytes) || asked_event < limits.from_event) return;
+  if (job.group != nullptr) return;
   uint64_t jobs = 0, bytes = 0;
   for (const auto& other : jobs_) {
     const bool stands = other->queue == job.queue && other->acknowledged && !other->gone &&
