@@ -37,7 +37,7 @@ TEST_P(ServerRoom, LimitsAreSetShownAndUnset) {
   info = c.Call({"QUEUE", "INFO", "q"});
   EXPECT_EQ(info.at("max-jobs").text, "none");
   EXPECT_EQ(info.at("max-bytes").text, "none");
-  EXPECT_EQ(c.Text({"QUEUE", "SET", "q", "max-jobs", "-1"}).substr(0, 5), "-ERR ");
+  EXPECT_EQ(c.Text({"QUEUE", "SET", "q", "max-jobs", "-1"}).substr(0, 7), "-RANGE ");
   EXPECT_EQ(c.Text({"QUEUE", "SET", "q", "max-jobs", "281474976710657"}).substr(0, 7), "-RANGE ");
   EXPECT_EQ(c.Text({"QUEUE", "SET", "q", "max-bytes", "many"}).substr(0, 5), "-ERR ");
 }
