@@ -24,11 +24,17 @@ struct Core::Impl::GroupRun {
   // Of queues whose backlog is counted: what the group adds, what it ends of leases; and unique keys that
   // its members hold.
   struct Room {
+    QueueRecord* record = nullptr;
     Backlog adds, leaves;
     Impl* owner = nullptr;  // of the member that adds last
     size_t member = 0;      // that one
   };
-  std::map<QueueRecord*, Room> room;
+  std::map<uint32_t, Room> room;  // by ordinal
+  Room& RoomOf(QueueRecord* record) {
+    Room& of = room[record->ordinal];
+    of.record = record;
+    return of;
+  }
   std::set<std::string> keys;
   size_t member = 0;  // being checked
   const Store* view = nullptr;
@@ -255,7 +261,7 @@ void Core::Impl::NoteLeaves(GroupRun* run, const Request& member, const Receipt&
       !static_cast<const FailRequest&>(member).to_dead) {
     return;
   }
-  run->room[queue->record].leaves += {1, lease->payload_bytes};
+  run->RoomOf(queue->record).leaves += {1, lease->payload_bytes};
 }
 
 // The owner's: a job that it would add. A duplicate needs no room.
@@ -278,7 +284,7 @@ Error Core::Impl::CheckRoom(GroupRun* run, CoreQueue* queue, const EnqueueReques
       if (window || live) want = {0, replaces ? std::max<int64_t>(0, want.bytes - before) : 0};
     }
   }
-  GroupRun::Room& room = run->room[queue->record];
+  GroupRun::Room& room = run->RoomOf(queue->record);
   room.adds += want;
   room.owner = this;
   room.member = run->member;
@@ -287,9 +293,9 @@ Error Core::Impl::CheckRoom(GroupRun* run, CoreQueue* queue, const EnqueueReques
 
 // For all of it, or the group is refused: what was taken is given back then. BACKLOG-1.
 Error Core::Impl::TakeGroupRoom(GroupRun* run) {
-  for (const auto& [record, room] : run->room) {
+  for (const auto& [ordinal, room] : run->room) {
     if (room.owner == nullptr) continue;
-    CoreQueue* const queue = room.owner->QueueHere(record);
+    CoreQueue* const queue = room.owner->QueueHere(room.record);
     const Backlog more = room.adds - room.leaves;
     const Backlog want{std::max<int64_t>(0, more.jobs), std::max<int64_t>(0, more.bytes)};
     if (room.owner->TakeRoom(queue, want, false)) continue;
@@ -303,12 +309,12 @@ Error Core::Impl::TakeGroupRoom(GroupRun* run) {
 // What one core has more now another has less: they settle it among themselves, and one of them gives back
 // what is over. Else room that the one gave might be taken before the other takes it.
 void Core::Impl::LevelRoom(const GroupRequest& group, const GroupRun& run) {
-  for (const auto& [record, room] : run.room) {
+  for (const auto& [ordinal, room] : run.room) {
     Backlog moved;
     CoreQueue* last = nullptr;
     Impl* owner = nullptr;
     for (uint16_t i = 0; i < shared_->cores; ++i) {
-      CoreQueue* const queue = record->slots[i].core_queue;
+      CoreQueue* const queue = room.record->slots[i].core_queue;
       if ((group.cores >> i & 1) == 0 || queue == nullptr || queue->backlog == nullptr) continue;
       const Backlog more = Occupied(*queue) - queue->backlog->held;
       queue->backlog->held += more;
