@@ -113,12 +113,15 @@ void Core::Impl::RoomOfPurge(QueueRecord* record) {
 
 // --- Taking room ---
 
-// BACKLOG-1. Room for so much more, or for so many bytes more of jobs that are there; `let_in`: it is held
-// already. What is not used by the end of the turn is given back. REQUIRES: the backlog is counted.
-bool Core::Impl::TakeRoom(CoreQueue* queue, const Backlog& want, bool let_in) {
+// BACKLOG-1. Room for so much more, or for so many bytes more of jobs that are there. `room` is held already for
+// one that has waited: within it no limit is asked, beyond it no line. What is not used by the end of the turn
+// is given back. REQUIRES: the backlog is counted.
+bool Core::Impl::TakeRoom(CoreQueue* queue, const Backlog& want, const Backlog& room) {
   CoreBacklog& here = *queue->backlog;
-  const BacklogLimits limits = let_in ? BacklogLimits() : here.queue->limits();
-  if (limits.Concern(want) && here.queue->line.waiting() > 0) return false;
+  const bool covered = want.jobs <= room.jobs && want.bytes <= room.bytes;
+  const BacklogLimits limits = covered ? BacklogLimits() : here.queue->limits();
+  const bool has_waited = room != Backlog();
+  if (!has_waited && limits.Concern(want) && here.queue->line.waiting() > 0) return false;
   Backlog taken;
   const bool fits = here.queue->shared.TryTake(want, here.held - Occupied(*queue), limits, &taken);
   here.held += taken;
@@ -141,7 +144,8 @@ Error Core::Impl::NoRoomError(const CoreQueue& queue, const Backlog& want) {
   const std::string name = "queue '" + queue.record->name + "'";
   const std::string max_jobs = "max-jobs is " + std::to_string(limits.jobs);
   const std::string max_bytes = "max-bytes is " + std::to_string(limits.bytes);
-  const std::string wants = Jobs(want.jobs) + " of " + std::to_string(want.bytes) + " bytes";
+  const std::string bytes = std::to_string(want.bytes) + " bytes";
+  const std::string wants = want.jobs == 0 ? bytes : Jobs(want.jobs) + " of " + bytes;
   const auto full = [](std::string text) { return Error(ErrorCode::kFull, std::move(text)); };
   if (limits.Exceeded(want)) {
     const bool by_jobs = limits.jobs != kNoRoomLimit && want.jobs > limits.jobs;
@@ -168,9 +172,13 @@ void Core::Impl::NoRoom(CoreQueue* queue, Request* request, EnqueueRequest* job,
   QueueBacklog& all = *queue->backlog->queue;
   now_stale_ = true;
   if (job->wait > Duration(0) && job->wait_until == MonoTime()) job->wait_until = now() + job->wait;
+  // A REPLACE wants only what it has more, but all of it is to stand there.
+  Backlog whole = want;
+  if (request->kind == RequestKind::kEnqueue)
+    whole.bytes = static_cast<int64_t>(job->payload.size());
+  const bool never = all.limits().Exceeded(whole);
   const bool may_wait = job->wait > Duration(0) && job->wait_until > now() &&
-                        !job->abandoned.load(std::memory_order_acquire) &&
-                        !all.limits().Exceeded(want);
+                        !job->abandoned.load(std::memory_order_acquire) && !never;
   const uint64_t memory = may_wait ? MemoryOf(*request) : 0;
   const uint64_t before = shared_->waiting_bytes.fetch_add(memory, std::memory_order_relaxed);
   const uint64_t most = shared_->options.memory / limits::kMemoryPerWaiting;
@@ -178,7 +186,7 @@ void Core::Impl::NoRoom(CoreQueue* queue, Request* request, EnqueueRequest* job,
   if (!may_wait || too_much) {
     shared_->waiting_bytes.fetch_sub(memory, std::memory_order_relaxed);
     LetIn(queue->record);  // what was tried here may have been in somebody's way
-    Error error = NoRoomError(*queue, want);
+    Error error = NoRoomError(*queue, never ? whole : want);
     if (too_much) {
       error = Error(ErrorCode::kFull, error.text() + "; it cannot wait, ENQUEUEs that wait hold " +
                                           std::to_string(before) + " bytes, at most " +
@@ -247,8 +255,9 @@ void Core::Impl::LetInHere(Request* request, QueueRecord* record) {
   }
   if (!wait->has_room || wait->job->abandoned.load(std::memory_order_acquire))
     return RefuseFull(queue->backlog->queue, request, NoRoomError(*queue, wait->room));
-  wait->job->let_in = true;
-  Execute(request);
+  if (request->kind == RequestKind::kEnqueueMany)
+    return EnqueueMany(static_cast<EnqueueManyRequest*>(request), wait->room);
+  Enqueue(static_cast<EnqueueRequest*>(request), wait->room);
 }
 
 // Refuses one that is still in the line; one that has left it is about to be carried out. Those behind it

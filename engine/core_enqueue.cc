@@ -24,7 +24,8 @@ JobId Core::Impl::NewJobId(LaneId lane) {
   return JobId(ids_.next++ * shared_->lanes + lane.value());
 }
 
-void Core::Impl::Enqueue(EnqueueRequest* request) {
+// `room` is held for it already: it has waited.
+void Core::Impl::Enqueue(EnqueueRequest* request, const Backlog& room) {
   const Result<QueueRecord*> found = RecordOf(request->queue);
   if (!found.ok()) {
     request->error = found.error();
@@ -33,11 +34,10 @@ void Core::Impl::Enqueue(EnqueueRequest* request) {
   CoreQueue* const queue = QueueHere(*found);
   request->added = true;
   request->subscriptions.reset();
-  if (!request->unique_key.empty()) return EnqueueUnique(queue, request);
+  if (!request->unique_key.empty()) return EnqueueUnique(queue, request, room);
   if (queue->backlog != nullptr && !in_group_) [[unlikely]] {
     const Backlog want{1, static_cast<int64_t>(request->payload.size())};
-    if (!TakeRoom(queue, want, std::exchange(request->let_in, false)))
-      return NoRoom(queue, request, request, want);
+    if (!TakeRoom(queue, want, room)) return NoRoom(queue, request, request, want);
   }
   request->error = AddJob(queue, LaneForJob(*request), request);
   EndEnqueue(request, request->subscriptions);

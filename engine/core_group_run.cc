@@ -298,7 +298,7 @@ Error Core::Impl::TakeGroupRoom(GroupRun* run) {
     CoreQueue* const queue = room.owner->QueueHere(room.record);
     const Backlog more = room.adds - room.leaves;
     const Backlog want{std::max<int64_t>(0, more.jobs), std::max<int64_t>(0, more.bytes)};
-    if (room.owner->TakeRoom(queue, want, false)) continue;
+    if (room.owner->TakeRoom(queue, want)) continue;
     run->member = room.member;
     queue->backlog->queue->refused.fetch_add(1, std::memory_order_relaxed);
     return NoRoomError(*queue, want);

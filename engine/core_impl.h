@@ -281,7 +281,7 @@ class Core::Impl {
   void GiveRoom();
   void Withhold(CoreQueue* queue, const Backlog& gone);
   void RoomOfPurge(QueueRecord* record);
-  bool TakeRoom(CoreQueue* queue, const Backlog& want, bool let_in);
+  bool TakeRoom(CoreQueue* queue, const Backlog& want, const Backlog& room = Backlog());
   static Backlog WantOf(const EnqueueManyRequest& request);
   static Error NoRoomError(const CoreQueue& queue, const Backlog& want);
   void NoRoom(CoreQueue* queue, Request* request, EnqueueRequest* job, const Backlog& want);
@@ -322,7 +322,7 @@ class Core::Impl {
   void SpacesSlice(SpacesRequest* request, QueueRecord* record);
 
   // core_enqueue.cc
-  void Enqueue(EnqueueRequest* request);
+  void Enqueue(EnqueueRequest* request, const Backlog& room = Backlog());
   LaneId LaneForJob(const EnqueueRequest& request) const;
   static std::string_view FixesLane(const EnqueueRequest& request);
   Result<keycodec::JobHeader> MakeHeader(const CoreQueue& queue, const EnqueueRequest& request);
@@ -375,10 +375,11 @@ class Core::Impl {
   void FailWords();
 
   // core_unique.cc
-  void EnqueueUnique(CoreQueue* queue, EnqueueRequest* request);
+  void EnqueueUnique(CoreQueue* queue, EnqueueRequest* request, const Backlog& room);
   void FindHolder(CoreQueue* queue, const EnqueueRequest* request,
                   std::function<void(const UniqueTask*)> then);
-  bool AddUnique(CoreQueue* queue, EnqueueRequest* request, const UniqueTask* task, bool let_in);
+  bool AddUnique(CoreQueue* queue, EnqueueRequest* request, const UniqueTask* task,
+                 const Backlog& room, Backlog* want);
   void ReplaceJob(CoreQueue* queue, EnqueueRequest* request, const UniqueTask& task);
   bool HoldsWindow(const CoreQueue& queue, const keycodec::UniqueValue& row);
   void ForgetWindow(LaneId lane, const keycodec::UniqueValue& row);
@@ -550,7 +551,7 @@ class Core::Impl {
   void DescribeDone(JobRequest* request, const LookupTask* task);
 
   // core_many.cc
-  void EnqueueMany(EnqueueManyRequest* request);
+  void EnqueueMany(EnqueueManyRequest* request, const Backlog& room = Backlog());
   void Workers(WorkersRequest* request);
   void WorkersSlice(WorkersRequest* request);
   // Runs it in the next turn.

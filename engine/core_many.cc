@@ -18,7 +18,7 @@ bool Core::Impl::RunLater() {
 
 // --- ENQUEUEMANY ---
 
-void Core::Impl::EnqueueMany(EnqueueManyRequest* request) {
+void Core::Impl::EnqueueMany(EnqueueManyRequest* request, const Backlog& room) {
   const auto count = static_cast<uint64_t>(request->payloads.size());
   CHECK(count >= 1 && count <= limits::kEnqueueManyMax, "the caller has checked the number");
   request->ids.clear();
@@ -38,8 +38,7 @@ void Core::Impl::EnqueueMany(EnqueueManyRequest* request) {
   }
   if (queue->backlog != nullptr && !in_group_) [[unlikely]] {
     const Backlog want = WantOf(*request);
-    if (!TakeRoom(queue, want, std::exchange(request->job.let_in, false)))
-      return NoRoom(queue, request, &request->job, want);
+    if (!TakeRoom(queue, want, room)) return NoRoom(queue, request, &request->job, want);
   }
   request->ids.reserve(count);
   for (std::string& payload : request->payloads) {

@@ -203,7 +203,7 @@ Error Core::Impl::RedriveOne(JobsPart* part, size_t i, const RedriveTask& task) 
   }
   CoreQueue* const to = QueueHere(part->to_queue);
   const Backlog want{1, static_cast<int64_t>(job.record->payload.size())};
-  if (to->backlog != nullptr && !TakeRoom(to, want, false)) return NoRoomError(*to, want);
+  if (to->backlog != nullptr && !TakeRoom(to, want)) return NoRoomError(*to, want);
   if (task.unique && task.unique->row) ForgetWindow(job.lane, *task.unique->row);
   const Error error = RedriveFound(*part, VestsAgain(job, part->vest_ms[i]), task);
   if (error.ok()) ++part->redriven;

@@ -94,7 +94,7 @@ void Core::Impl::FireSlot(const TimerTask::Hit& hit) {
   if (!slot->job.unique_key.empty()) return FireUnique(queue, std::move(slot));
   const Backlog want{1, static_cast<int64_t>(slot->job.payload.size())};
   for (uint32_t i = 0; i < slot->due.jobs; ++i) {
-    if (queue->backlog != nullptr && !TakeRoom(queue, want, false))
+    if (queue->backlog != nullptr && !TakeRoom(queue, want))
       return SlotRefused(slot.get(), slot->due.jobs - i, NoRoomError(*queue, want));
     const Error error = AddJob(queue, slot->lane, &slot->job);
     if (!error.ok()) return SlotRefused(slot.get(), slot->due.jobs - i, error);
@@ -118,9 +118,9 @@ void Core::Impl::FireUnique(CoreQueue* queue, std::shared_ptr<DueSlot> slot) {
       });
       return;
     }
-    if (!AddUnique(queue, &slot->job, task, false)) {
-      slot->job.error = NoRoomError(*queue, {1, static_cast<int64_t>(slot->job.payload.size())});
-    }
+    Backlog want;
+    if (!AddUnique(queue, &slot->job, task, Backlog(), &want))
+      slot->job.error = NoRoomError(*queue, want);
     if (!slot->job.error.ok()) return SlotRefused(slot.get(), slot->due.jobs, slot->job.error);
     slot->schedule.skipped += slot->due.jobs - (slot->job.added ? 1 : 0);
     if (slot->job.added) {
@@ -217,16 +217,17 @@ void Core::Impl::RunSchedule(ScheduleRequest* request, LaneId lane,
     return EndChange(request);
   }
   CoreQueue* const queue = QueueHere(*record);
-  const Backlog want{1, static_cast<int64_t>(request->job.payload.size())};
   if (request->job.unique_key.empty()) {
-    const bool room = queue->backlog == nullptr || TakeRoom(queue, want, false);
+    const Backlog want{1, static_cast<int64_t>(request->job.payload.size())};
+    const bool room = queue->backlog == nullptr || TakeRoom(queue, want);
     request->error = room ? AddJob(queue, lane, &request->job) : NoRoomError(*queue, want);
     return EndChange(request);
   }
-  FindHolder(queue, &request->job, [this, queue, request, want](const UniqueTask* task) {
+  FindHolder(queue, &request->job, [this, queue, request](const UniqueTask* task) {
     request->error = task->error;
     if (task->error.ok()) {
-      const bool room = AddUnique(queue, &request->job, task, false);
+      Backlog want;
+      const bool room = AddUnique(queue, &request->job, task, Backlog(), &want);
       request->error = room ? request->job.error : NoRoomError(*queue, want);
     }
     EndChange(request);

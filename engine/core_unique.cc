@@ -29,18 +29,18 @@ int64_t WindowEnd(const keycodec::JobHeader& header) {
 
 }  // namespace
 
-void Core::Impl::EnqueueUnique(CoreQueue* queue, EnqueueRequest* request) {
+void Core::Impl::EnqueueUnique(CoreQueue* queue, EnqueueRequest* request, const Backlog& room) {
   // What was taken for one that was let in stays its own while the store is asked.
-  const Backlog want{1, static_cast<int64_t>(request->payload.size())};
-  if (request->let_in) queue->backlog->promised += want;
-  FindHolder(queue, request, [this, queue, request, want](const UniqueTask* task) {
-    const bool let_in = std::exchange(request->let_in, false);
+  const bool let_in = room != Backlog();
+  if (let_in) queue->backlog->promised += room;
+  FindHolder(queue, request, [this, queue, request, room, let_in](const UniqueTask* task) {
     if (let_in) {
-      queue->backlog->promised -= want;
+      queue->backlog->promised -= room;
       RoomChanged(queue);
     }
     if (!task->error.ok()) return Refuse(request, task->error);
-    if (!AddUnique(queue, request, task, let_in)) return NoRoom(queue, request, request, want);
+    Backlog want;
+    if (!AddUnique(queue, request, task, room, &want)) return NoRoom(queue, request, request, want);
     EndEnqueue(request, request->subscriptions);
   });
 }
@@ -82,10 +82,11 @@ void Core::Impl::ForgetWindow(LaneId lane, const keycodec::UniqueValue& row) {
                                keycodec::TimerKind::kUniqueWindow, row.id));
 }
 
-// Adds the job, or names the holder of its key. What FindHolder found must still hold. False: there is no
-// room for it, or for what a REPLACE has more than the job that it replaces; then nothing has changed.
+// Adds the job, or names the holder of its key. What FindHolder found must still hold. `room` is held for it
+// already. False: there is no room for what it wants, which of a REPLACE is what it has more than the job that
+// it replaces; then nothing has changed.
 bool Core::Impl::AddUnique(CoreQueue* queue, EnqueueRequest* request, const UniqueTask* task,
-                           bool let_in) {
+                           const Backlog& room, Backlog* want) {
   now_stale_ = true;
   JobState state = JobState::kGone;
   if (task->row && task->row->live) {
@@ -104,7 +105,8 @@ bool Core::Impl::AddUnique(CoreQueue* queue, EnqueueRequest* request, const Uniq
   if (queue->backlog != nullptr && !in_group_ && (adds || replaces)) {
     const auto bytes = static_cast<int64_t>(request->payload.size());
     const auto instead = adds ? 0 : static_cast<int64_t>(task->holder->record->payload.size());
-    if (!TakeRoom(queue, {adds ? 1 : 0, bytes - instead}, let_in)) return false;
+    *want = {adds ? 1 : 0, bytes - instead};
+    if (!TakeRoom(queue, *want, room)) return false;
   }
   if (adds) {
     if (task->row) ForgetWindow(task->lane, *task->row);

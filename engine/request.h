@@ -159,7 +159,6 @@ struct EnqueueRequest : Request {
   std::shared_ptr<Subscriptions> subscriptions;  // of what it waits for; null: of nothing
   std::atomic<bool> waiting{false};    // for room; set by the core that carries it out, read by any
   std::atomic<bool> abandoned{false};  // set by the origin: it waits no more
-  bool let_in = false;                 // room has been taken for it
   MonoTime wait_until;
 };
 

@@ -197,6 +197,85 @@ TEST_P(RoomWait, AUniqueOneThatWaitsMayFindItsKeyHeldInTheEnd) {
   ExpectExact();
 }
 
+TEST_P(RoomWait, NothingThatGoesOnWaitsForRoomNorForThoseWhoDo) {
+  ASSERT_EQ(Fill(3), 3);
+  MaxJobs(1);  // below what stands
+  auto waiter = Wait();
+  for (int round = 0; round < 2; ++round) {
+    const auto jobs = Take();
+    ASSERT_THAT(jobs, SizeIs(3));
+    for (const LeasedJob& job : jobs) {
+      FailRequest fail;
+      fail.receipt = job.receipt;
+      fail.delay_set = true;
+      fail.delay = Seconds(5);
+      world_.Run(&fail, AnyCore());
+      EXPECT_TRUE(fail.error.ok()) << fail.error.ToString();
+    }
+    PromoteRequest promote;
+    promote.id = jobs[0].receipt.id;
+    world_.Run(&promote, AnyCore());
+    EXPECT_TRUE(promote.error.ok()) << promote.error.ToString();
+    RescheduleRequest later;
+    later.id = jobs[1].receipt.id;
+    later.delay = Seconds(2);
+    world_.Run(&later, AnyCore());
+    EXPECT_TRUE(later.error.ok()) << later.error.ToString();
+    Pass(Seconds(6));
+  }
+  EXPECT_FALSE(waiter->done);
+  ExpectExact();
+  for (int i = 0; i < 3; ++i) {
+    EXPECT_FALSE(waiter->done);
+    OneLess();
+  }
+  EXPECT_TRUE(waiter->taken());
+  ExpectExact();
+}
+
+TEST_P(RoomWait, AReplaceThatWaitsTakesWhatItFindsInTheEnd) {
+  MaxBytes(10);
+  const auto unique = [](size_t bytes) {
+    return [bytes](EnqueueRequest* r) {
+      r->unique_key = "k";
+      r->unique_replace = true;
+      r->payload.assign(bytes, 'x');
+    };
+  };
+  const auto cancel = [this](JobId id) {
+    CancelRequest request;
+    request.id = id;
+    world_.Run(&request, AnyCore());
+    EXPECT_TRUE(request.cancelled);
+    world_.Settle();
+  };
+  ASSERT_TRUE(Enqueue(unique(4)).ok());
+  const JobId holder = last_;
+  ASSERT_TRUE(Enqueue(Bytes(4)).ok());
+  auto grows = Wait(unique(8));
+  EXPECT_FALSE(grows->done) << "twelve bytes are more than ten";
+  cancel(last_);
+  EXPECT_TRUE(grows->taken()) << "four more have room";
+  EXPECT_FALSE(grows->request.added);
+  EXPECT_EQ(grows->request.id, holder);
+  ExpectExact();
+
+  auto never = Wait(unique(11));
+  EXPECT_THAT(never->request.error.text(), HasSubstr("never has room for 11 bytes"));
+  ASSERT_TRUE(Enqueue(Bytes(2)).ok());
+  const JobId two = last_;
+  grows = Wait(unique(9));
+  EXPECT_FALSE(grows->done);
+  cancel(holder);  // now it is a job of its own, and nine fit no more than one did
+  EXPECT_FALSE(grows->done);
+  EXPECT_EQ(world_.Counts("q").enqueues_waiting, 1u);
+  cancel(two);
+  EXPECT_TRUE(grows->taken() && grows->request.added);
+  EXPECT_EQ(world_.Counts("q").unfinished_bytes, 9);
+  ExpectExact();
+  EXPECT_THAT(world_.Violations(), IsEmpty());
+}
+
 TEST_P(RoomWait, ManyWaitForRoomForAllOfThem) {
   MaxJobs(3);
   ASSERT_EQ(Fill(3), 3);
