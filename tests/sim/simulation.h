@@ -48,6 +48,7 @@
 #include "engine/purge_request.h"
 #include "engine/schedule_request.h"
 #include "engine/space_request.h"
+#include "lanes/backlog.h"
 #include "tests/sim/world.h"
 
 namespace vestq {
@@ -377,7 +378,9 @@ class Simulation {
   // simulation_room.cc
   void GiveUpSomething();
   bool AnsweredFull(Pending* pending);
+  void Refused(ModelJob* job);
   void CheckRoom(const ModelJob& job, uint64_t asked_event);
+  Backlog MostWanted(const std::string& queue) const;
   void CheckRest();
   void NoRoomLimits();
 

@@ -77,6 +77,7 @@ void Simulation::Acknowledge(ModelJob* job, JobId id, const Pending& pending) {
   NoteAnswered(pending);
   Note(job, "ENQUEUE answered, attempts " + std::to_string(job->attempts_max));
   by_id_[job->id] = job;
+  CheckRoom(*job, pending.asked_event);
 }
 
 void Simulation::AnsweredLease(Pending* pending) {

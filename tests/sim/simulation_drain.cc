@@ -42,6 +42,7 @@ void Simulation::Drain() {
     world_->Advance(any ? Seconds(1) : Hours(13));  // the longest back-off
     world_->Settle();
     CollectAnswers();
+    if (broken_.empty()) CheckRest();
     idle = any ? 0 : idle + 1;
     // Nothing is left but dead letters: they come out as well, one after the other where they share a
     // unique key.

@@ -57,6 +57,7 @@ bool Simulation::StartGroup(Pending* pending) {
     auto many = std::make_unique<EnqueueManyRequest>();
     add->op = Op::kEnqueueMany;
     add->many = AddMany(many.get(), group.get());
+    many->job.wait = Duration(0);
     group->added.insert(group->added.end(), add->many.begin(), add->many.end());
     request->members.push_back(std::move(many));
   }

@@ -144,7 +144,8 @@ void Simulation::AnsweredRedrive(Pending* pending) {
   ModelJob* const job = pending->job;
   if (job != nullptr) --job->busy;
   const ErrorCode code = request.error.code();
-  if (code == ErrorCode::kNotFound || (job != nullptr && code == ErrorCode::kBusy)) return;
+  if (code == ErrorCode::kNotFound || code == ErrorCode::kFull) return;
+  if (job != nullptr && code == ErrorCode::kBusy) return;
   if (!request.error.ok()) return Broken("REDRIVE failed: " + request.error.ToString(), job);
   if (request.count != 0 && request.redriven > request.count)
     return Broken("SIM-6: REDRIVE takes more than it should");

@@ -54,6 +54,7 @@ void Simulation::Look() {
     if (job->kept_ms >= 0 && broken_.empty()) CheckKept(*job);
   }
   if (broken_.empty()) CheckSchedules();
+  if (broken_.empty()) CheckRest();
 }
 
 void Simulation::LookAt(const std::string& queue) {

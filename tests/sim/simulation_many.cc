@@ -40,6 +40,11 @@ std::vector<Simulation::ModelJob*> Simulation::AddMany(EnqueueManyRequest* reque
 
 void Simulation::AnsweredMany(Pending* pending) {
   const auto& request = static_cast<const EnqueueManyRequest&>(*pending->request);
+  if (AnsweredFull(pending)) {
+    if (ModelGroup* const group = pending->many[0]->group)
+      group->outcome = ModelGroup::Outcome::kNot;
+    return;
+  }
   if (!request.error.ok()) return Broken("ENQUEUEMANY failed: " + request.error.ToString());
   if (request.ids.size() != pending->many.size())
     return Broken("SIM-11: ENQUEUEMANY answers with another number of ids");
