@@ -87,7 +87,7 @@ class Client(mix.JobCommands, mix_more.MoreCommands):
 
     def all_kinds(self):
         return [
-            (26, self.enqueue), (7, self.enqueue_unique), (4, self.enqueue_many), (4, self.enqueue_after),
+            (26, self.enqueue), (7, self.enqueue_unique), (4, self.enqueue_many), (4, self.enqueue_after), (5, self.enqueue_tight), (1, self.enqueue_many_tight),
             (5, self.enqueue_in_order), (24, self.lease), (5, self.lease_in_order), (34, self.end_lease),
             (6, self.checkpoint), (5, self.renew), (3, self.cancel), (2, self.revoke), (3, self.promote),
             (5, self.reschedule), (5, self.look), (3, self.wait_for), (8, self.peek), (3, self.redrive),

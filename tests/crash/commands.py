@@ -13,8 +13,8 @@ _SLOT = {name: size for name, size in _JOB.items() if name not in ("DELAY", "AT"
 # (REST: all that follow, COUNTED: as many as the next word says).
 REST, COUNTED = -1, -2
 COMMANDS = {
-    "ENQUEUE": (3, {**_JOB, "UNIQUE": 1, "FOR": 1, "REPLACE": 0, "AFTER": COUNTED}),
-    "ENQUEUEMANY": (None, {**_JOB, "AFTER": COUNTED}),
+    "ENQUEUE": (3, {**_JOB, "UNIQUE": 1, "FOR": 1, "REPLACE": 0, "AFTER": COUNTED, "WAIT": 1}),
+    "ENQUEUEMANY": (None, {**_JOB, "AFTER": COUNTED, "WAIT": 1}),
     "LEASE": (None, {"COUNT": 1, "BLOCK": 1, "FOR": 1, "WORKER": 1, "SPACE": 1}),
     "RENEW": (2, {"FOR": 1}),
     "CHECKPOINT": (3, {"FOR": 1}),
@@ -35,7 +35,8 @@ COMMANDS = {
     "QUEUE INFO": (3, {}),
     "QUEUE SET": (3, {name: 1 for name in (
         "lease", "attempts", "backoff", "keep", "order", "dead-keep", "dead-max", "concurrency", "space-concurrency", "rate",
-        "burst", "ageing", "space-rate", "space-burst", "space-weight", "adaptive")}),
+        "burst", "ageing", "space-rate", "space-burst", "space-weight", "adaptive", "max-jobs",
+        "max-bytes")}),
     "QUEUE PAUSE": (3, {"FOR": 1}),
     "QUEUE RESUME": (3, {}),
     "QUEUE DROP": (3, {}),

@@ -40,7 +40,21 @@ SET_DYNAMIC = did("schedule-set", 0, "OK", name="d", uid="s", every=1000)
 DEL_DYNAMIC = did("schedule-del", 50, 1, name="d")
 LIST = [{"name": name} for name in ("all", "cron", "once", "skip", "unique")]
 QUEUES = sorted(mix.QUEUES)
+
+
+def tight(count, size=100):
+    """So many jobs at once in the queue that has little room."""
+    return [one for i in range(count) for one in life(str(i + 1), f"t{i}", t0=i, queue=mix.TIGHT, size=size)]
+
+
+def refused(t0):
+    return op("enqueue", t0, t0 + 1, error="FULL queue 'tight' holds", queue=mix.TIGHT, uid="r", size=100)
+
+
 FAULTS = [
+    ("ROOM", "more jobs stand than max-jobs allows", tight(mix.MAX_JOBS + 1), tight(mix.MAX_JOBS), NONE),
+    ("ROOM", "more bytes stand than max-bytes allows", tight(3, mix.MAX_BYTES // 3 + 1), tight(3, mix.MAX_BYTES // 3), NONE),
+    ("ROOM", "a queue with room refuses", [*tight(mix.MAX_JOBS - 1), refused(50)], [*tight(mix.MAX_JOBS), refused(50)], NONE),
     ("LOST", "JOB says that a job is gone which is not", [ONE, look(5, "1", None), TAKEN, DONE], [*LIFE, look(30, "1", None)], NONE),
     ("LOST", "WAITFOR says gone of a job that is not", [ONE, look(5, "1", "gone", "waitfor"), TAKEN, DONE],
      [*LIFE, look(30, "1", "gone", "waitfor")], NONE),

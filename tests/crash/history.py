@@ -21,9 +21,9 @@ KEEPS = {mix.KEPT: mix.HOUR_MS}
 
 
 # What the log may say of a command, beside its kind.
-WHAT = ("queue uid uids space priority delay at attempts backoff lease expire keep type headers key value window replace parents "
+WHAT = ("queue uid uids size space priority delay at attempts backoff lease expire keep type headers key value window replace parents "
         "receipt receipts id ids result dead length queues count worker state to rate values nx group name every prefix after keys "
-        "attempt missed members").split()
+        "attempt missed members of_many").split()
 
 
 class Op:
@@ -79,7 +79,7 @@ def expand(line):
     replies = line.get("reply")
     if op["kind"] == "complete-many":
         for i, (receipt, ident) in enumerate(zip(op["receipts"], op["ids"])):
-            one = part("OK", kind="complete", receipt=receipt, id=ident, result=None)
+            one = part("OK", kind="complete", receipt=receipt, id=ident, result=None, of_many=True)
             if replies is not None and replies[i] == 0:
                 one["error"] = "LEASELOST (0 of COMPLETEMANY)"
                 del one["reply"]

@@ -125,7 +125,10 @@ def check_part(h, group, part):
 
 
 def check_completed(h, group, part):
-    """Its COMPLETE took effect if the group did; if it did not, the job is not lost (check_lost)."""
+    """Its COMPLETE took effect if the group did; if it did not, the job is not lost (check_lost). One of COMPLETEMANY may have
+    found its lease lost, which fails no group."""
+    if part.of_many:
+        return
     for delivery in h.jobs[part.id].deliveries:
         if group.happened and delivery.t0 > part.end:
             h.say("GROUP", f"job {part.id} came after the group that completed it", group, delivery.op)

@@ -16,6 +16,7 @@ PHASE_SLACK = 5
 def judge(h):
     check_totals(h)
     check_lapsed(h)
+    check_room(h)
     check_options(h)
     check_spaces(h)
     check_names(h)
@@ -100,6 +101,47 @@ def check_lapsed(h):
     lapsed = h.final.infos[mix.SHORT]["lapsed"]
     if not least <= lapsed <= most:
         h.say("EXPIRE", f"{lapsed} jobs have lapsed, where {least} to {most} may have")
+
+
+# Room.
+
+def check_room(h):
+    """What certainly stands in the tight queue fits; where even what may stand there leaves room, nobody is refused."""
+    stands, may_stand = [], []  # (from, until, bytes)
+    for uid, op in h.sent_to[mix.TIGHT]:
+        if not op.possible:
+            continue
+        ids = h.ids.get(uid, ())
+        over = [end_of(h, ident) for ident in ids]
+        may_stand.append((op.t0, max((most for _, most in over), default=INFINITE), op.size))
+        if op.certain and over and not any(h.may_have_died(ident, h.jobs[ident], INFINITE) for ident in ids):
+            stands.append((op.t1, min(least for least, _ in over), op.size))
+    for since, _, _ in stands:
+        at_once = [size for begin, end, size in stands if begin <= since < end]
+        if len(at_once) > mix.MAX_JOBS or sum(at_once) > mix.MAX_BYTES:
+            h.say("ROOM", f"{len(at_once)} jobs of {sum(at_once)} bytes stand in {mix.TIGHT} at {since:.0f}")
+            break
+    for op in h.ops:
+        if op.queue == mix.TIGHT and op.kind in ("enqueue", "many") and not op.group and (op.error or "").startswith("FULL"):
+            check_refusal(h, op, [size for begin, end, size in may_stand if begin < op.t1 and end > op.t0])
+
+
+def end_of(h, ident):
+    """When it ended at the earliest, and at the latest."""
+    job = h.jobs[ident]
+    deaths = [op for op in job.touches if op.kind == "fail" and op.certain and op.reply[0] == "dead"]
+    certain = [op.end for op in job.ends + deaths if op.certain]
+    return (min([op.t0 for op in job.ends + [op for op in job.touches if op.kind == "fail"]], default=INFINITE),
+            min(certain, default=INFINITE))
+
+
+def check_refusal(h, op, sizes):
+    # Who waits holds up those behind it, whatever they need.
+    others = [one for one in h.ops if one is not op and one.queue == mix.TIGHT and one.kind in ("enqueue", "many")
+              and one.t0 < op.t1 and one.t1 > op.t0]
+    jobs, most = len(op.uids or (op.uid,)), op.size * len(op.uids or (op.uid,))
+    if not others and len(sizes) + jobs <= mix.MAX_JOBS and sum(sizes) + most <= mix.MAX_BYTES:
+        h.say("ROOM", f"{mix.TIGHT} is full with at most {len(sizes)} jobs of {sum(sizes)} bytes", op)
 
 
 # Options and names.

@@ -22,6 +22,7 @@
     RESULT      a kept result is the one that was acknowledged, wherever it is read
     GROUP       all of a group or nothing
     DATA        reads see the last acknowledged value, or one sent after it; NX and IF are compare-and-set; a RANGE has each key
+    ROOM        no more jobs and bytes stand in a queue than it allows, and none is refused where there is room
     OPTIONS     QUEUE INFO and SPACE INFO show what was set
     SCHEDULE    one job a slot, none missed but by policy; GET, RUN, DEL, LIST and NEXT say what may be so
     EVENT       what an event says holds across every cut, and ends are ends

@@ -7,6 +7,7 @@ from answers. Queues differ so that each rule of the judge has one where nothing
     plain spaces limited rated   any command; limited: 3 attempts, 4 leases at a time; rated: 40 starts a second, bursts of 10
     unique kept children short   UNIQUE keys; results that are kept; AFTER; EXPIRE
     groups                       what groups enqueue
+    tight                        max-jobs and max-bytes: mostly full, so that ENQUEUEs are refused, or wait
     purged dropped               PURGE in each form; QUEUE DROP, and with it options that only an empty queue takes
     paused options               PAUSE and RESUME of the queue and of its spaces; QUEUE SET and SPACE SET of each option
     sick moved                   many dead letters; where REDRIVE … TO moves them
@@ -17,15 +18,16 @@ from answers. Queues differ so that each rule of the judge has one where nothing
 import time
 
 PLAIN = ["plain", "spaces", "limited", "rated"]
-UNIQUE, KEPT, CHILDREN, SHORT, PURGED, DROPPED, PAUSED, OPTIONS, SICK, MOVED, GROUPS = (
-    "unique", "kept", "children", "short", "purged", "dropped", "paused", "options", "sick", "moved", "groups")
+UNIQUE, KEPT, CHILDREN, SHORT, PURGED, DROPPED, PAUSED, OPTIONS, SICK, MOVED, GROUPS, TIGHT = (
+    "unique", "kept", "children", "short", "purged", "dropped", "paused", "options", "sick", "moved", "groups", "tight")
 SLOTS = ["slots-all", "slots-once", "slots-skip", "slots-cron", "slots-unique", "slots-dynamic"]
-QUEUES = [*PLAIN, UNIQUE, KEPT, CHILDREN, SHORT, PURGED, DROPPED, PAUSED, OPTIONS, SICK, MOVED, GROUPS, *SLOTS]
-SPACED = ["spaces", PURGED, SICK, UNIQUE, GROUPS, PAUSED, OPTIONS]
+QUEUES = [*PLAIN, UNIQUE, KEPT, CHILDREN, SHORT, PURGED, DROPPED, PAUSED, OPTIONS, SICK, MOVED, GROUPS, TIGHT, *SLOTS]
+SPACED = ["spaces", PURGED, SICK, UNIQUE, GROUPS, PAUSED, OPTIONS, TIGHT]
 SPACES = [f"space-{i}" for i in range(6)]
 REDRIVEN = [*PLAIN, UNIQUE, SICK, SICK, MOVED]
 STATES = ("ready", "scheduled", "waiting", "leased", "dead", "done")
 CONCURRENCY, RATE, BURST = 4, 40, 10
+MAX_JOBS, MAX_BYTES = 10, 12000  # of the tight one
 HOUR_MS = 3600 * 1000
 LEASE_MS, BACKOFF = 2500, "fixed:100ms"  # of every queue, unless its options are what is tried
 BACKOFFS = ["fixed:50ms", "exp:40ms:400ms", "list:30ms,60ms,120ms"]
@@ -93,7 +95,7 @@ class JobCommands:
         uid, size = self.uid(), self.random.choice((0, 10, 100, 300, 5000))
         words, what = self.options(queue)
         return (["ENQUEUE", queue, payload_of(uid, size), *words, *more],
-                {"kind": "enqueue", "queue": queue, "uid": uid, **what})
+                {"kind": "enqueue", "queue": queue, "uid": uid, "size": len(payload_of(uid, size)), **what})
 
     def enqueue(self):
         yield self.new_job(self.random.choice(
@@ -121,6 +123,19 @@ class JobCommands:
             what["parents"] = parents
         yield (["ENQUEUEMANY", queue, str(n), *(payload_of(uid, 20) for uid in uids), *words],
                {"kind": "many", "queue": queue, "uids": uids, **what})
+
+    def wait(self):
+        return ["WAIT", f"{self.random.randrange(1, 80)}ms"] if self.chance(0.6) else []
+
+    def enqueue_tight(self):
+        yield self.new_job(TIGHT, self.wait())
+
+    def enqueue_many_tight(self):
+        uids = [self.uid() for _ in range(self.random.randrange(1, 5))]
+        payloads = [payload_of(uid, 20) for uid in uids]
+        words, what = self.options(TIGHT)
+        yield (["ENQUEUEMANY", TIGHT, str(len(uids)), *payloads, *words, *self.wait()],
+               {"kind": "many", "queue": TIGHT, "uids": uids, "size": max(map(len, payloads)), **what})
 
     def some_parents(self):
         return sorted({self.random.choice(self.parents[-40:]) for _ in range(self.random.randrange(1, 4))}, key=int)

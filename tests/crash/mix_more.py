@@ -23,6 +23,8 @@ OPTION_VALUES = {
     "space-burst": {"50": 50, "60": 60},
     "space-weight": {"2": 2, "5": 5},
     "adaptive": {"20:60": "20:60", "none": "none"},
+    "max-jobs": {"100000": 100000, "none": "none"},
+    "max-bytes": {"1GiB": 1 << 30, "none": "none"},
 }
 # The same of SPACE SET, of one space there.
 SPACE_VALUES = {
@@ -216,7 +218,7 @@ class MoreCommands:
         members = [(["SET", f"group:{uid}", uid], {"kind": "set-group", "key": f"group:{uid}", "value": uid})]
         makers = [self.group_job, self.group_job, self.enqueue_unique, self.enqueue_many, self.enqueue_after, self.end_lease,
                   self.end_lease, self.checkpoint, self.renew, self.cancel, self.data_set, self.data_set, self.data_get,
-                  self.data_many, self.data_exists, self.data_del, self.data_range]
+                  self.data_many, self.data_exists, self.data_del, self.data_range, self.group_tight]
         for make in self.random.sample(makers, self.random.randrange(1, 5)):
             members += list(make() or [])
         self.random.shuffle(members)
@@ -224,6 +226,10 @@ class MoreCommands:
 
     def group_job(self):
         yield self.new_job(mix.GROUPS)
+
+    def group_tight(self):
+        """Where that has no room, and no end of a lease of that queue makes it, the whole group is refused."""
+        yield self.new_job(mix.TIGHT)
 
     def discarded(self):
         """A group that is forgotten: nothing of it may ever be seen."""

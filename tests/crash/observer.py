@@ -94,6 +94,13 @@ class Observer:
                 return
         self.moving += len(left)
 
+    def room(self):
+        """No more than fits has survived."""
+        info = self.infos([mix.TIGHT])[mix.TIGHT]
+        jobs = sum(info[state] for state in ("ready", "scheduled", "waiting", "leased"))
+        check(jobs <= mix.MAX_JOBS and info["unfinished-bytes"] <= mix.MAX_BYTES,
+              f"{jobs} jobs of {info['unfinished-bytes']} bytes stand in {mix.TIGHT} after a cut")
+
     @staticmethod
     def of_states(infos, queue):
         return {state: infos[queue][state] for state in mix.STATES} if queue in infos else {}
@@ -102,6 +109,7 @@ class Observer:
         """After a start, before any client is there."""
         self.connect()
         self.compare()
+        self.room()
         self.schedules()
 
     def schedules(self):

@@ -53,7 +53,8 @@ SCHEDULES = {
     "cron": ("CRON", "* * * * *", "MISSED", "all"),
     "unique": ("EVERY", "400ms", "UNIQUE", "one"),
 }
-OPTIONS = {"limited": ("concurrency", mix.CONCURRENCY), "rated": ("rate", mix.RATE, "burst", mix.BURST), mix.KEPT: ("keep", "1h")}
+OPTIONS = {"limited": ("concurrency", mix.CONCURRENCY), "rated": ("rate", mix.RATE, "burst", mix.BURST), mix.KEPT: ("keep", "1h"),
+           mix.TIGHT: ("max-jobs", mix.MAX_JOBS, "max-bytes", mix.MAX_BYTES)}
 
 
 def say(text):
@@ -169,6 +170,9 @@ class Run:
         observer.call({"kind": "resume", "queue": mix.PAUSED}, "QUEUE", "RESUME", mix.PAUSED)
         for space in mix.SPACES:
             observer.call({"kind": "resume", "queue": mix.PAUSED, "space": space}, "SPACE", "RESUME", mix.PAUSED, space)
+        # What is dead there may be more than has room.
+        observer.call({"kind": "queue-set", "queue": mix.TIGHT, "values": {}},
+                      "QUEUE", "SET", mix.TIGHT, "max-jobs", "none", "max-bytes", "none")
         until = time.monotonic() + DRAIN_DEADLINE
         stay = {}  # queue: its dead letters that a redrive leaves, since another job holds their unique key
         while True:
