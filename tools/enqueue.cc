@@ -257,6 +257,8 @@ constexpr char kExamples[] =
     "                                                            it waits, and is this one now\n"
     "  vestq enqueue report --at 2030-01-01T06:00:00Z yearly\n"
     "  vestq enqueue bill --after 4711,4712 \"customer 7\"        waits until both are complete\n"
+    "  vestq enqueue bill --wait 5m \"customer 8\"              if the queue is full, until there "
+    "is room\n"
     "  vestq enqueue steps --lines --together < steps.txt         all lines or none\n"
     "  find /srv/photos -name '*.jpg' | vestq enqueue thumbnails --lines --priority 2000\n"
     "\n"

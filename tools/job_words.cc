@@ -29,6 +29,8 @@ constexpr Word kWords[] = {
     {"EXPIRE", true, "Gone if no worker has taken it within this long of when it may run"},
     {"KEEP", true, "Its result stays readable this long after it is done"},
     {"TYPE", true, "The application's own name for what it is"},
+    {"WAIT", false,
+     "Where the queue is full (max-jobs, max-bytes), wait for room this long: 30s, 5m"},
 };
 
 }  // namespace

@@ -15,7 +15,7 @@ namespace vestq {
 class JobWords {
  public:
   // What a schedule's jobs have: all but those that say when one is to run, and those of a single
-  // job (REPLACE, AFTER).
+  // job (REPLACE, AFTER, WAIT).
   enum class Of : uint8_t { kJob, kSchedule };
   void AddTo(Command command, Of of);
 

@@ -82,7 +82,7 @@ constexpr char kExamples[] =
     "  vestq queue info mail\n"
     "  vestq queue set mail lease=2m attempts=5 backoff=exp:10s:1h keep=1d\n"
     "  vestq queue set mail backoff=default\n"
-    "  vestq queue set mail rate=50/s burst=100 space-concurrency=2\n"
+    "  vestq queue set mail max-jobs=100000 max-bytes=1GiB rate=50/s burst=100\n"
     "  vestq queue pause mail --for 10m      takes jobs, gives none out\n"
     "  vestq queue resume mail\n"
     "  vestq queue drop mail                 with all that is in it\n"
@@ -119,7 +119,7 @@ void AddQueue(Command program, Action* action) {
       .Value(
           "OPTION=VALUE", &options->words,
           "lease, attempts, backoff, keep, dead-keep, dead-max, order (priority or time), ageing, "
-          "concurrency, rate, burst, space-concurrency, space-rate, "
+          "max-jobs, max-bytes, concurrency, rate, burst, space-concurrency, space-rate, "
           "space-burst, space-weight, adaptive (min:max)")
       .Required()
       .MayBeEmpty();

@@ -1,10 +1,10 @@
 #!/usr/bin/env python3
-"""`vestq space` and `vestq spaces`."""
+"""`vestq space`, `vestq spaces`, and what a full queue says to `vestq enqueue`."""
 
 import json
 
 import harness
-from harness import DaemonCase
+from harness import DaemonCase, to_map
 
 
 class Spaces(DaemonCase):
@@ -59,6 +59,22 @@ class Spaces(DaemonCase):
         self.assertIn("weight", self.vestq("space", "set", "q", "s", "weight=0", status=1).stderr)
         self.assertIn("OPTION=VALUE", self.vestq("space", "set", "q", "s", "weight", status=2).stderr)
         self.assertIn("there are: info, set, ", self.vestq("space", "dance", status=2).stderr)
+
+
+class Room(DaemonCase):
+    def test_a_full_queue_refuses_or_is_waited_for(self):
+        self.vestq("queue", "set", "q", "max-jobs=1")
+        ident = self.vestq("enqueue", "q", "x").stdout.strip()
+        self.assertIn("FULL", self.vestq("enqueue", "q", "y", status=1).stderr)
+        self.assertIn("FULL", self.vestq("enqueue", "q", "y", "--wait", "10ms", status=1).stderr)
+        waiter = self.spawn("enqueue", "q", "z", "--wait", "1m", "--server", self.server.address)
+        while to_map(self.client.call("QUEUE", "INFO", "q"))["enqueues-waiting"] == 0:
+            self.assertIsNone(waiter.poll())
+        self.client.call("CANCEL", ident)
+        self.assertTrue(harness.read_line(waiter.stdout).isdigit())
+        self.assertEqual(waiter.wait(harness.DEADLINE), 0)
+        info = json.loads(self.vestq("queue", "info", "q", "--json").stdout)
+        self.assertEqual((info["max-jobs"], info["ready"], info["refused"]), (1, 1, 2))
 
 
 if __name__ == "__main__":
