@@ -135,6 +135,7 @@ class CheckTest : public testing::Test {
     dead.enqueued_ms = 1000;
     PutRow(DeadKey(id), Bytes(dead));
     ++counts_[Counter::kDead];
+    counts_[Counter::kDeadBytes] += 7;
   }
 
   // A job in each state, all right.

@@ -125,12 +125,14 @@ TEST_F(CheckTest, Dead1LetterMissing) {
   PutRecord(4);
   PutJobRow(4, keycodec::Place::kDead, DeadKey(4));
   ++counts_[Counter::kDead];
+  counts_[Counter::kDeadBytes] += 7;
   Expect(Check(), "DEAD-1", "job 4 is dead by its job row");
 }
 
 TEST_F(CheckTest, Dead1LetterThatNobodyNames) {
   PutDead(4);
   --counts_[Counter::kDead];
+  counts_[Counter::kDeadBytes] -= 7;
   Expect(Check(), "DEAD-1", "1 dead letters, 0 named");
 }
 
@@ -138,6 +140,13 @@ TEST_F(CheckTest, Count1) {
   PutOneOfEach();
   counts_[Counter::kReady] += 2;
   Expect(Check(), "COUNT-1", "queue 'q': ready is counted as 5, a full count gives 3");
+}
+
+TEST_F(CheckTest, Count1BytesOfDeadLetters) {
+  PutOneOfEach();
+  counts_[Counter::kDeadBytes] = 0;
+  Expect(Check(), "COUNT-1",
+         "queue 'q': bytes of dead letters is counted as 0, a full count gives 7");
 }
 
 TEST_F(CheckTest, CountersOfSeveralCoresAreAddedUp) {
