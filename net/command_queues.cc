@@ -233,6 +233,12 @@ Error SetRoom(size_t option, std::string_view value, bool unset, QueueSetRequest
   return Error::Ok();
 }
 
+// `none` is no limit of other options. Of these it might as well mean that none is kept.
+Error NotNone(const char* name, std::string_view value, const char* advice) {
+  if (!words::EqualsIgnoreCase(value, "none")) return Error::Ok();
+  return Error(ErrorCode::kSyntax, std::string(name) + " 'none': " + advice);
+}
+
 // `default` unsets. Each option appears once, so the other side of it is not set.
 Error SetOption(size_t option, std::string_view value, QueueSetRequest* r) {
   using namespace set_options;
@@ -245,6 +251,7 @@ Error SetOption(size_t option, std::string_view value, QueueSetRequest* r) {
       break;
     case kAttempts:
       if (unset) return r->unset.attempts = 0, Error::Ok();
+      VESTQ_RETURN_IF_ERROR(NotNone("attempts", value, "write 0 for no limit"));
       VESTQ_WORD(set.attempts, words::ParseNumber("attempts", value, 0, limits::kAttemptsMax),
                  static_cast<uint32_t>);
       break;
@@ -259,12 +266,16 @@ Error SetOption(size_t option, std::string_view value, QueueSetRequest* r) {
       break;
     case kDeadKeep:
       if (unset) return r->unset.dead_keep = Duration(0), Error::Ok();
+      VESTQ_RETURN_IF_ERROR(
+          NotNone("dead-keep", value, "write 36500d to keep them for ever; 0 keeps none"));
       VESTQ_WORD(set.dead_keep,
                  words::ParseDuration("dead-keep", value, Duration(0), limits::kDelayMax),
                  Duration);
       break;
     case kDeadMax:
       if (unset) return r->unset.dead_max = 0, Error::Ok();
+      VESTQ_RETURN_IF_ERROR(
+          NotNone("dead-max", value, "write 281474976710656 to keep all of them; 0 keeps none"));
       VESTQ_WORD(set.dead_max, words::ParseNumber("dead-max", value, 0, kDeadMaxMost), uint64_t);
       break;
     case kOrder:

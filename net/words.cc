@@ -183,7 +183,10 @@ Result<Duration> ParseDuration(std::string_view name, std::string_view text, Dur
   const std::string_view rest = text.substr(negative ? 1 : 0);
   const Digits d = ReadDigits(rest);
   if (d.count == 0 || LeadingZero(d, rest)) {
-    return Syntax(name, text, "a duration is expected, such as 250ms, 30s, 5m, 2h, 7d or 0");
+    return Syntax(
+        name, text,
+        "a duration is expected: one whole number and one unit, such as 250ms, 30s, 90m, 2h, 7d; "
+        "or 0");
   }
   uint64_t factor = 1;
   if (d.count == rest.size()) {
@@ -195,7 +198,10 @@ Result<Duration> ParseDuration(std::string_view name, std::string_view text, Dur
   } else {
     factor = FactorOf(kSpanUnits, rest.substr(d.count));
     if (factor == 0) {
-      return Syntax(name, text, "a duration is expected, such as 250ms, 30s, 5m, 2h, 7d or 0");
+      return Syntax(
+          name, text,
+          "a duration is expected: one whole number and one unit, such as 250ms, 30s, 90m, 2h, 7d; "
+          "or 0");
     }
   }
   constexpr uint64_t kMsMax = static_cast<uint64_t>(std::numeric_limits<int64_t>::max());

@@ -16,29 +16,39 @@
 
 namespace vestq {
 
-// Options that each of them has.
-struct CallOptions {
+// Where the daemon is, and how long it may be silent.
+struct Where {
   std::string server;
+  std::string timeout;
+};
+// Options that each of them has.
+struct CallOptions : Where {
   bool json = false;
 };
 // Adds --server, which the environment variable VESTQ_SERVER stands in for: `vestq work` sets it for its
-// commands.
-void AddServerOption(Command command, std::string* server);
-// Adds --server and --json to a sub-command; `json` is what its help says of the output.
+// commands; and --timeout.
+void AddServerOptions(Command command, Where* where);
+// Adds them and --json to a sub-command; `json` is what its help says of the output.
 void AddCallOptions(Command command, CallOptions* options, const char* json);
 
-// Connects, has `act` talk to the daemon and returns the exit status; what goes wrong is one line on
-// stderr that begins with "vestq NAME: ".
+// Errors: kSyntax for an address that is none; those of Client::Connect.
+[[nodiscard]] Result<Client> ConnectTo(const Where& where);
+
+// One line on stderr that begins with "vestq NAME: ", and the exit status: kExitUsage when the words of the command
+// line are wrong, found by the program or by the server (kSyntax, kRange), else kExitFailed. The server's option
+// words become those of the command line.
+int Complain(std::string_view name, const Error& error);
+// The same for a mistake on the command line.
+int ComplainUsage(std::string_view name, const std::string& text);
+
+// Connects, has `act` talk to the daemon and returns the exit status; what goes wrong is told as Complain does.
 int WithDaemon(std::string_view name, const CallOptions& options,
                const std::function<Error(Client* client)>& act);
 
-// What a map of the daemon says under `name`, for people: times as such, "-" for null.
+// What a map of the daemon says under `name`, for people: times as such, "-" for null, nothing that a terminal obeys.
 [[nodiscard]] std::string ValueText(MapOf of, std::string_view name, const redisReply& value);
 // A flat map of the daemon as "name value" lines, aligned.
 void PrintMap(MapOf of, const redisReply& map);
-// The same with a blank for each control character, so that a row of a table stays one, whatever a job's reason or
-// space is.
-[[nodiscard]] std::string OnOneLine(std::string text);
 // "OPTION=VALUE" as two words each, as QUEUE SET and SPACE SET take them; the views live as long as the settings.
 // Errors: kSyntax for one without "=".
 [[nodiscard]] Error AppendSettings(const std::vector<std::string>& settings,

@@ -23,15 +23,10 @@ struct CheckpointOptions : CallOptions {
 };
 
 int Checkpoint(const CheckpointOptions& o) {
-  if (o.bytes.sources() != 1) {
-    fmt::print(stderr, "vestq checkpoint: give one of PAYLOAD, --stdin or --file\n");
-    return kExitUsage;
-  }
+  if (o.bytes.sources() != 1)
+    return ComplainUsage("checkpoint", "give one of PAYLOAD, --stdin or --file");
   const Result<std::string> bytes = ReadPayload(o.bytes, limits::kCheckpointBytes);
-  if (!bytes.ok()) {
-    fmt::print(stderr, "vestq checkpoint: {}\n", bytes.error().text());
-    return kExitFailed;
-  }
+  if (!bytes.ok()) return Complain("checkpoint", bytes.error());
   return WithDaemon("checkpoint", o, [&](Client* client) {
     std::vector<std::string_view> words = {"CHECKPOINT", o.receipt, *bytes};
     if (!o.lease.empty()) words.insert(words.end(), {"FOR", o.lease});
@@ -67,7 +62,8 @@ void AddCheckpoint(Command program, Action* action) {
   command.Value("--receipt", &options->receipt, "Of the lease")
       .FromEnvironment("VESTQ_RECEIPT")
       .Required();
-  command.Value("--for", &options->lease, "The lease lasts this long from now");
+  command.Value("--for", &options->lease, "The lease lasts this long from now")
+      .Span(limits::kLeaseMin, limits::kLeaseMax);
   AddCallOptions(command, options.get(), "Print one JSON object: ms left of the lease");
   command.WhenGiven([options, action] { *action = [options] { return Checkpoint(*options); }; });
 }

@@ -13,6 +13,7 @@
 #include <utility>
 
 #include "engine/base/limits.h"
+#include "tools/printable.h"
 
 extern char** environ;
 
@@ -148,7 +149,7 @@ void Child::Drain(Output* output, size_t at_most, LineSink* sink, std::string* t
     }
     if (tail != nullptr) {
       tail->append(text);
-      if (tail->size() > limits::kReasonBytes) tail->erase(0, tail->size() - limits::kReasonBytes);
+      tail->erase(0, tail->size() - Tail(*tail, limits::kReasonBytes).size());
     }
     output->partial.append(text);
     const size_t newline = output->partial.rfind('\n');
@@ -194,6 +195,8 @@ void Child::Kill(int signal) const {
 
 bool Child::succeeded() const { return WIFEXITED(status_) && WEXITSTATUS(status_) == 0; }
 
+int Child::exit_status() const { return WIFEXITED(status_) ? WEXITSTATUS(status_) : -1; }
+
 std::string Child::StatusText() const {
   if (WIFEXITED(status_)) return "exit status " + std::to_string(WEXITSTATUS(status_));
   const int signal = WTERMSIG(status_);
@@ -201,13 +204,13 @@ std::string Child::StatusText() const {
 }
 
 std::string Child::Reason() const {
-  std::string tail = tail_;
-  while (!tail.empty() && (tail.back() == '\n' || tail.back() == '\r')) tail.pop_back();
+  std::string_view tail = tail_;
+  while (!tail.empty() && (tail.back() == '\n' || tail.back() == '\r')) tail.remove_suffix(1);
   const std::string status = StatusText();
   if (tail.empty()) return status;
   const size_t room = limits::kReasonBytes - status.size() - 3;
-  if (tail.size() > room) tail.erase(0, tail.size() - room);
-  return tail + " (" + status + ")";
+  // The rest of a character that stood across the cut is no UTF-8 any more.
+  return std::string(Tail(tail, room)) + " (" + status + ")";
 }
 
 void Child::CloseAll() {

@@ -45,6 +45,8 @@ class Child {
   void Kill(int signal) const;
 
   bool succeeded() const;
+  // -1 when a signal ended it.
+  int exit_status() const;
   // "exit status 3", "killed by signal 9 (Killed)".
   [[nodiscard]] std::string StatusText() const;
   // What it wrote last on stderr, at most limits::kReasonBytes together with how it ended.

@@ -7,6 +7,7 @@
 #include <cstdio>
 #include <string_view>
 
+#include "net/words.h"
 #include "tools/exit_status.h"
 
 namespace vestq {
@@ -25,6 +26,16 @@ CLI::Validator NumberBetween(uint64_t least, uint64_t most) {
         return "\"" + text + "\": must be " + std::to_string(least) + " to " + std::to_string(most);
       },
       std::to_string(least) + ".." + std::to_string(most));
+}
+
+CLI::Validator SpanBetween(Duration least, Duration most) {
+  return CLI::Validator(
+      [least, most](const std::string& text) {
+        const Result<Duration> span = words::ParseDuration("", text, least, most);
+        // Behind the name, which the parser puts before it, and a blank.
+        return text.empty() || span.ok() ? std::string() : span.error().text().substr(1);
+      },
+      "");
 }
 
 CommandOption WithValue(CLI::Option* option) {
@@ -110,6 +121,9 @@ CommandOption CommandOption::OneOf(const std::vector<std::string>& words) const 
 CommandOption CommandOption::Between(uint64_t least, uint64_t most) const {
   return CommandOption(option_->check(NumberBetween(least, most)));
 }
+CommandOption CommandOption::Span(Duration least, Duration most) const {
+  return CommandOption(option_->check(SpanBetween(least, most)));
+}
 CommandOption CommandOption::Excludes(const CommandOption& other) const {
   option_->excludes(other.option_);
   return *this;
@@ -144,6 +158,10 @@ CommandOption Command::Value(const std::string& name, uint32_t* value,
                              const std::string& about) const {
   return WithValue(app_->add_option(name, *value, about));
 }
+CommandOption Command::Value(const std::string& name, std::vector<uint32_t>* values,
+                             const std::string& about) const {
+  return WithValue(app_->add_option(name, *values, about));
+}
 CommandOption Command::Value(const std::string& name, uint64_t* value,
                              const std::string& about) const {
   return WithValue(app_->add_option(name, *value, about));
@@ -164,7 +182,14 @@ CommandLine::CommandLine(const std::string& name, const std::string& about, cons
   app_->footer(help);
   app_->failure_message([](const CLI::App* root, const CLI::Error& error) {
     const std::string where = NameOf(root);
-    return fmt::format("{}: {}; `{} --help` tells more\n", where, error.what(), where);
+    std::string what = error.what();
+    if (error.get_exit_code() ==
+        static_cast<int>(CLI::ExitCodes::ExtrasError)) {  // its own text has them backwards
+      what = "not expected:";
+      for (const std::string& word : root->remaining(true)) what += " " + word;
+      what += "; words that belong together stand in quotes";
+    }
+    return fmt::format("{}: {}; `{} --help` tells more\n", where, what, where);
   });
 }
 CommandLine::~CommandLine() = default;

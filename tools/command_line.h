@@ -17,6 +17,8 @@
 #include <string>
 #include <vector>
 
+#include "engine/base/time.h"
+
 namespace CLI {
 class App;
 class Option;
@@ -43,6 +45,8 @@ class CommandOption {
   CommandOption OneOf(const std::vector<std::string>& words) const;
   // A whole number of this range, both ends in it; the error says so.
   CommandOption Between(uint64_t least, uint64_t most) const;
+  // A duration, `30s`, of this range, both ends in it; the error says so. An empty value is left to MayBeEmpty.
+  CommandOption Span(Duration least, Duration most) const;
   // Not together with the other.
   CommandOption Excludes(const CommandOption& other) const;
   // Only together with the option of this name, which was declared before.
@@ -72,6 +76,8 @@ class Command {
   CommandOption Value(const std::string& name, std::vector<std::string>* values,
                       const std::string& about) const;
   CommandOption Value(const std::string& name, uint32_t* value, const std::string& about) const;
+  CommandOption Value(const std::string& name, std::vector<uint32_t>* values,
+                      const std::string& about) const;
   CommandOption Value(const std::string& name, uint64_t* value, const std::string& about) const;
   CommandOption Value(const std::string& name, int64_t* value, const std::string& about) const;
   // "--name" or "--name,-n": there or not.

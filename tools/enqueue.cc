@@ -13,7 +13,6 @@
 #include <vector>
 
 #include "engine/base/limits.h"
-#include "tools/address.h"
 #include "tools/call.h"
 #include "tools/client.h"
 #include "tools/commands.h"
@@ -21,6 +20,7 @@
 #include "tools/job_words.h"
 #include "tools/json.h"
 #include "tools/payload.h"
+#include "tools/printable.h"
 
 namespace vestq {
 namespace {
@@ -37,11 +37,6 @@ struct Options : CallOptions {
   bool together = false;
   JobWords words;
 };
-
-int Usage(const std::string& text) {
-  fmt::print(stderr, "vestq enqueue: {}\n", text);
-  return kExitUsage;
-}
 
 // With --unique the reply says whether the job is new, or which one holds the key and its state. With --replace a
 // holder that is scheduled or ready has this payload now.
@@ -75,21 +70,22 @@ std::vector<std::string_view> WordsFor(const Options& options, std::string_view 
   return command;
 }
 
+// A full queue is waited for as long as --wait says.
+Result<ReplyPtr> Ask(Client* client, const Options& options,
+                     const std::vector<std::string_view>& command) {
+  const Duration wait = options.words.wait();
+  return wait == Duration(0) ? client->Call(command) : client->CallWaiting(command, wait);
+}
+
 int EnqueueOne(const Options& options) {
   const Result<std::string> payload = ReadPayload(options.payload, limits::kPayloadHardMax);
-  if (!payload.ok()) {
-    fmt::print(stderr, "vestq enqueue: {}\n", payload.error().text());
-    return kExitFailed;
-  }
-  const Result<Address> address = ParseAddress(options.server);
-  Result<Client> client = Client::Connect(*address);
-  Result<ReplyPtr> reply = client.ok() ? client->Call(WordsFor(options, *payload)) : client.error();
-  if (!reply.ok()) {
-    fmt::print(stderr, "vestq enqueue: {}\n", reply.error().text());
-    return kExitFailed;
-  }
-  PrintId(**reply, options);
-  return std::fflush(stdout) == 0 ? kExitOk : kExitFailed;
+  if (!payload.ok()) return Complain("enqueue", payload.error());
+  return WithDaemon("enqueue", options, [&](Client* client) {
+    const Result<ReplyPtr> reply = Ask(client, options, WordsFor(options, *payload));
+    if (!reply.ok()) return reply.error();
+    PrintId(**reply, options);
+    return Error::Ok();
+  });
 }
 
 // One ENQUEUEMANY of all lines of stdin: all of them or none.
@@ -97,10 +93,7 @@ int EnqueueTogether(const Options& options) {
   PayloadOptions all;
   all.from_stdin = true;
   const Result<std::string> input = ReadPayload(all, limits::kPayloadHardMax);
-  if (!input.ok()) {
-    fmt::print(stderr, "vestq enqueue: {}\n", input.error().text());
-    return kExitFailed;
-  }
+  if (!input.ok()) return Complain("enqueue", input.error());
   std::vector<std::string_view> lines;
   for (std::string_view rest = *input; !rest.empty();) {
     const size_t end = std::min(rest.find('\n'), rest.size());
@@ -113,7 +106,7 @@ int EnqueueTogether(const Options& options) {
     std::vector<std::string_view> command = {"ENQUEUEMANY", options.queue, count};
     command.insert(command.end(), lines.begin(), lines.end());
     options.words.Append(&command);
-    const Result<ReplyPtr> reply = client->Call(command);
+    const Result<ReplyPtr> reply = Ask(client, options, command);
     if (!reply.ok()) return reply.error();
     for (size_t i = 0; i < (*reply)->elements; ++i) PrintId(*(*reply)->element[i], options);
     return Error::Ok();
@@ -131,7 +124,10 @@ class LineSender {
     while (more && !cut_) {
       // Nothing to read right now: what was read is worth more sent, and its ids printed, than
       // waiting for company.
-      if (!Readable()) Receive(0, 0);
+      if (!Readable()) {
+        Receive(0, 0);
+        TellRefused();
+      }
       more = Read(&input);
       size_t begin = 0;
       for (size_t end = 0; !cut_ && (end = input.find('\n', begin)) != std::string::npos;
@@ -142,6 +138,7 @@ class LineSender {
       if (!more && !cut_ && !input.empty()) Send(input);
     }
     Receive(0, 0);
+    TellRefused();
     return cut_ || unread_ || refused_ > 0 || std::ferror(stdout) != 0 ? kExitFailed : kExitOk;
   }
 
@@ -202,12 +199,32 @@ class LineSender {
       bytes_ -= sizes_[answered_ - sizes_begin_];
       if (++answered_ - sizes_begin_ >= kWindowCommands) Forget();
       if ((*reply)->type == REDIS_REPLY_ERROR) {
-        ++refused_;
-        fmt::print(stderr, "vestq enqueue: line {}: {}\n", answered_, ReplyText(**reply));
+        Refused(ReplyText(**reply));
       } else {
         PrintId(**reply, options_);
       }
     }
+  }
+
+  // Lines that are refused for the same reason, one behind the other, are told once.
+  void Refused(const std::string& why) {
+    ++refused_;
+    if (why == why_ && answered_ == why_to_ + 1) {
+      why_to_ = answered_;
+      return;
+    }
+    TellRefused();
+    why_ = why;
+    why_from_ = why_to_ = answered_;
+  }
+
+  void TellRefused() {
+    if (why_.empty()) return;
+    const std::string lines = why_from_ == why_to_
+                                  ? fmt::format("line {}", why_from_)
+                                  : fmt::format("lines {} to {}", why_from_, why_to_);
+    fmt::print(stderr, "vestq enqueue: {}: {}\n", lines, Printable(why_));
+    why_.clear();
   }
 
   void Forget() {
@@ -220,6 +237,9 @@ class LineSender {
   uint64_t sent_ = 0;
   uint64_t answered_ = 0;
   uint64_t refused_ = 0;
+  std::string why_;  // of lines why_from_ to why_to_, not told yet
+  uint64_t why_from_ = 0;
+  uint64_t why_to_ = 0;
   std::vector<size_t> sizes_;  // payload sizes from line sizes_begin_ on
   uint64_t sizes_begin_ = 0;
   size_t bytes_ = 0;
@@ -229,18 +249,22 @@ class LineSender {
 
 int Enqueue(Options* o) {
   Options& options = *o;
-  if (options.payload.sources() + int{options.lines} != 1)
-    return Usage("give one of PAYLOAD, --stdin, --file or --lines");
-  if (const Error wrong = options.words.Check(); !wrong.ok()) return Usage(wrong.text());
-  const Result<Address> address = ParseAddress(options.server);
-  if (!address.ok()) return Usage("--server: " + address.error().text());
-  if (options.together && !options.lines) return Usage("--together goes with --lines");
+  const int sources = options.payload.sources() + int{options.lines};
+  if (sources != 1) {
+    return ComplainUsage("enqueue", fmt::format("give one of PAYLOAD, --stdin, --file or --lines; "
+                                                "there {} {}",
+                                                sources == 0 ? "is" : "are",
+                                                sources == 0 ? "none" : std::to_string(sources)));
+  }
+  if (const Error wrong = options.words.Check(); !wrong.ok()) return Complain("enqueue", wrong);
   if (!options.lines) return EnqueueOne(options);
   if (options.together) return EnqueueTogether(options);
-  Result<Client> client = Client::Connect(*address);
-  if (!client.ok()) {
-    fmt::print(stderr, "vestq enqueue: {}\n", client.error().text());
-    return kExitFailed;
+  Result<Client> client = ConnectTo(options);
+  if (!client.ok()) return Complain("enqueue", client.error());
+  if (options.words.wait() != Duration(0)) {  // each line may wait, one behind the other
+    if (const Error silent = client->Call({"PING"}).error(); !silent.ok())
+      return Complain("enqueue", silent);
+    client->WaitForEver();
   }
   return LineSender(options, &*client).Run();
 }
@@ -278,8 +302,10 @@ void AddEnqueue(Command program, Action* action) {
   AddPayloadOptions(command, &options->payload, "What the job carries", "The payload");
   command.Flag("--lines", &options->lines,
                "One job for each line of stdin, pipelined; prints an id a line");
-  command.Flag("--together", &options->together,
-               "With --lines: all of them or none, also across a power cut; at most 1000");
+  command
+      .Flag("--together", &options->together,
+            "With --lines: all of them or none, also across a power cut; at most 1000")
+      .Needs("--lines");
   options->words.AddTo(command, JobWords::Of::kJob);
   AddCallOptions(command, options.get(), "Print {\"id\": \"...\"} a line");
   command.WhenGiven([options, action] { *action = [options] { return Enqueue(options.get()); }; });

@@ -8,7 +8,8 @@ enum ExitStatus : int {
   kExitOk = 0,
   kExitFailed = 1,  // it was tried and did not work: one line on stderr says what and why
   kExitUsage =
-      2,  // it was not tried: an option is wrong, or does not fit the store; nothing changed
+      2,  // the command line is wrong (found here, or by the server: ERR, RANGE) or does not fit the store;
+          // nothing changed
   kExitEngine =
       3,  // serve only: a write or sync failed while running; nothing was acknowledged wrongly
   // waitfor: how the job fares, when it is not done.

@@ -32,8 +32,13 @@ struct Options : CallOptions {
   std::vector<std::string> states = {"leased", "scheduled", "ready"};
   std::string format = "json";
   int64_t version = kTupleVersion;
+  CommandOption version_option;
   bool skip_bad = false;
 };
+
+std::string Counted(uint64_t count, const char* what) {
+  return fmt::format("{} {}{}", count, what, count == 1 ? "" : "s");
+}
 
 class Exporter {
  public:
@@ -57,7 +62,8 @@ class Exporter {
     do {
       const Result<ReplyPtr> page = client_->Call({"QUEUES", "CURSOR", cursor});
       if (!page.ok()) return page.error();
-      if ((*page)->elements != 2) return Error(ErrorCode::kSyntax, "QUEUES gave another answer");
+      if ((*page)->elements != 2)
+        return Error(ErrorCode::kUnsupported, "QUEUES gave another answer");
       const redisReply& names = *(*page)->element[1];
       for (size_t i = 0; i < names.elements; ++i) {
         // One that has gone since the page was made is no queue any more.
@@ -102,7 +108,7 @@ class Exporter {
       const Result<ReplyPtr> page = client_->Call(words);
       if (!page.ok()) return page.error();
       if ((*page)->type != REDIS_REPLY_ARRAY || (*page)->elements != 2)
-        return Error(ErrorCode::kSyntax, "PEEK gave another answer than [cursor, [jobs]]");
+        return Error(ErrorCode::kUnsupported, "PEEK gave another answer than [cursor, [jobs]]");
       const redisReply& jobs = *(*page)->element[1];
       for (size_t i = 0; i < jobs.elements; ++i) VESTQ_RETURN_IF_ERROR(Job(*jobs.element[i]));
       VESTQ_RETURN_IF_ERROR(FlushOutput());
@@ -130,7 +136,8 @@ class Exporter {
   Error Bad(const redisReply& job, const Error& why) {
     const redisReply* const id = FindInMap(job, "id");
     const std::string text = "job " + (id == nullptr ? "" : ReplyText(*id)) + ": " + why.text();
-    if (!o_.skip_bad) return Error(why.code(), text + " (--skip-bad goes on without it)");
+    if (!o_.skip_bad)
+      return Error(ErrorCode::kUnsupported, text + " (--skip-bad goes on without it)");
     progress_.End();
     fmt::print(stderr, "vestq export: {}; skipped\n", text);
     ++skipped_;
@@ -151,7 +158,8 @@ class Exporter {
     if (skipped_ > 0) more += ", " + std::to_string(skipped_) + " skipped";
     for (const auto& [state, count] : left_out_)
       more += ", " + std::to_string(count) + " " + state + " left out";
-    fmt::print(stderr, "vestq export: {} jobs of {} queues{}\n", exported_, queues_, more);
+    fmt::print(stderr, "vestq export: {} of {}{}\n", Counted(exported_, "job"),
+               Counted(queues_, "queue"), more);
   }
 
   const Options& o_;
@@ -188,6 +196,8 @@ int Export(const Options& o) {
   const bool dead = std::find(o.states.begin(), o.states.end(), "dead") != o.states.end();
   if (dead && o.format == "fdb")
     return Usage("--state dead: a dead letter has no vesting time; --format json carries it");
+  if (o.version_option.given() && o.format != "fdb")
+    return Usage("--tuple-version: --format fdb has one");
   return WithDaemon("export", o, [&](Client* client) { return Exporter(o, client).Run(); });
 }
 
@@ -209,7 +219,9 @@ void AddExport(Command program, Action* action) {
   command.Value("--format", &options->format, "json, or fdb: pairs for FoundationDB")
       .OneOf({"json", "fdb"})
       .ShowDefault();
-  command.Value("--tuple-version", &options->version, "fdb: the version in the keys").ShowDefault();
+  options->version_option =
+      command.Value("--tuple-version", &options->version, "fdb: the version in the keys")
+          .ShowDefault();
   command.Flag("--skip-bad", &options->skip_bad,
                "Go on without jobs that the format cannot carry, and count them");
   AddCallOptions(command, options.get(), "Print the count as a JSON object");

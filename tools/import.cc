@@ -29,8 +29,8 @@ namespace {
 // Commands sent and not answered, at most: enough to keep the server's syncs full.
 constexpr size_t kWindowCommands = 1024;
 constexpr size_t kWindowBytes = size_t{4} << 20;
-// A line of the largest payload as base64, and as much again for its other fields.
-constexpr size_t kLineBytes = size_t{128} << 20;
+// A line of the largest payload, of control characters alone: six characters each; and some for its other fields.
+constexpr size_t kLineBytes = size_t{400} << 20;
 
 struct Options : CallOptions {
   std::string file = "-";
@@ -184,7 +184,7 @@ class Importer {
   // A line that cannot be carried.
   void Bad(uint64_t line, const std::string& why) {
     if (!o_.skip_bad) {
-      if (error_.ok()) error_ = Error(ErrorCode::kSyntax, At(line) + why);
+      if (error_.ok()) error_ = Error(ErrorCode::kUnsupported, At(line) + why);
       return;
     }
     progress_.End();
@@ -242,6 +242,10 @@ constexpr char kHelp[] =
     "its own keeps that one. Ids are new; the old one is in the header source-id or fdb-id. The "
     "formats:\n"
     "tools/EXPORT.md. A bad line stops the import, unless --skip-bad.\n"
+    "So the same lines imported again on purpose, within --window, are counted as there already "
+    "and "
+    "add nothing:\n"
+    "--window 0 adds them.\n"
     "Exit status: 0; 1 the server cannot be reached or refused, or a line is bad, stderr says "
     "which; 2 usage.";
 
@@ -251,9 +255,6 @@ int Usage(const std::string& text) {
 }
 
 int Import(const Options& o) {
-  const Result<Duration> window =
-      words::ParseDuration("--window", o.window, Duration(0), limits::kDelayMax);
-  if (!window.ok()) return Usage(window.error().text());
   if (o.redrive && o.format == "fdb") return Usage("--redrive: there are no dead letters in fdb");
   const int fd = o.file == "-" ? STDIN_FILENO : ::open(o.file.c_str(), O_RDONLY | O_CLOEXEC);
   if (fd < 0) {
@@ -281,6 +282,7 @@ void AddImport(Command program, Action* action) {
       .Value("--window", &options->window,
              "How long an import can be begun again without adding jobs twice, also those "
              "done meanwhile; 0: no UNIQUE keys, and no such promise")
+      .Span(Duration(0), limits::kDelayMax)
       .ShowDefault();
   command.Flag("--skip-bad", &options->skip_bad,
                "Go on without lines that cannot be carried, and count them");

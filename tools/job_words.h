@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "engine/base/result.h"
+#include "engine/base/time.h"
 #include "tools/command_line.h"
 
 namespace vestq {
@@ -26,6 +27,8 @@ class JobWords {
   void Append(std::vector<std::string_view>* words) const;
 
   bool replace() const { return replace_; }
+  // How long the server may wait for room; 0: not at all.
+  Duration wait() const;
 
  private:
   // Option words of ENQUEUE and what was given for them.

@@ -15,16 +15,8 @@ namespace {
 
 using nlohmann::ordered_json;
 
-// Whether JSON shows the bytes as they are, in fewer characters than base64 has.
-bool ShownAsText(std::string_view bytes) {
-  size_t escapes = 0;
-  for (const char c : bytes)
-    if (static_cast<uint8_t>(c) < 0x20) escapes += c == '\n' || c == '\t' || c == '\r' ? 1 : 5;
-  return escapes <= bytes.size() / 3 && keycodec::IsUtf8(bytes);
-}
-
 void Put(const std::string& name, const std::string& bytes, ordered_json* out) {
-  if (ShownAsText(bytes)) {
+  if (keycodec::IsUtf8(bytes)) {
     (*out)[name] = bytes;
   } else {
     (*out)[name + std::string(kBase64Suffix)] = ToBase64(bytes);

@@ -6,6 +6,7 @@
 #include <iterator>
 #include <nlohmann/json.hpp>
 #include <optional>
+#include <set>
 #include <utility>
 
 #include "engine/base/limits.h"
@@ -116,6 +117,15 @@ class LineReader {
     return std::to_string(number->get<uint64_t>());
   }
 
+  // Unix milliseconds; written by hand also RFC 3339.
+  std::optional<std::string> Moment(const std::string& field) {
+    const auto text = line_.find(field);
+    if (text == line_.end() || !text->is_string()) return Number(field);
+    const Result<WallTime> time = words::ParseTime(field, text->get_ref<const std::string&>());
+    if (!time.ok()) return Fail(time.error());
+    return std::to_string(time->ms());
+  }
+
   std::optional<std::string> Fail(Error error) {
     if (error_.ok()) error_ = std::move(error);
     return std::nullopt;
@@ -123,7 +133,7 @@ class LineReader {
 
   // A leased job is another's until its deadline, here too.
   void ReadTime(const std::string& state, bool redrive) {
-    const std::optional<std::string> vests = Number("vests"), deadline = Number("deadline");
+    const std::optional<std::string> vests = Moment("vests"), deadline = Moment("deadline");
     // A line written by hand: who gives a time and no state means a job of that time.
     const bool by_hand = !line_.contains("state") && !line_.contains("state-base64");
     if (vests && (by_hand || state == "scheduled")) {
@@ -212,8 +222,21 @@ std::string JsonLine(const redisReply& job) {
 }
 
 Result<IncomingJob> JobOfJsonLine(std::string_view text, uint64_t number, bool redrive) {
-  const json line = json::parse(text, nullptr, false);
+  // Of a key that stands twice the parser would take the last, and say nothing.
+  std::set<std::string> keys;
+  std::string twice;
+  const json line = json::parse(
+      text,
+      [&](int depth, json::parse_event_t event, json& parsed) {
+        if (depth == 1 && event == json::parse_event_t::key &&
+            !keys.insert(parsed.get<std::string>()).second) {
+          twice = parsed.get<std::string>();
+        }
+        return true;
+      },
+      false);
   if (!line.is_object()) return Error(ErrorCode::kSyntax, "a JSON object is expected");
+  if (!twice.empty()) return Error(ErrorCode::kSyntax, words::Quote(twice) + " stands there twice");
   return LineReader(line, number).Read(redrive);
 }
 

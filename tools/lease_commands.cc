@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "engine/base/limits.h"
+#include "lease/duration_text.h"
 #include "tools/call.h"
 #include "tools/commands.h"
 #include "tools/exit_status.h"
@@ -47,7 +48,9 @@ int Lease(const LeaseOptions& o) {
     if (!o.lease.empty()) words.insert(words.end(), {"FOR", o.lease});
     if (!o.worker.empty()) words.insert(words.end(), {"WORKER", o.worker});
     if (o.space_option.given()) words.insert(words.end(), {"SPACE", o.space});
-    const Result<ReplyPtr> reply = client->Call(words);
+    const Result<Duration> block = ParseDuration(o.block.empty() ? "0" : o.block);
+    const Result<ReplyPtr> reply =
+        o.block.empty() ? client->Call(words) : client->CallWaiting(words, *block);
     if (!reply.ok()) return reply.error();
     leased = (*reply)->type == REDIS_REPLY_ARRAY ? (*reply)->elements : 0;
     for (size_t i = 0; i < leased; ++i) {
@@ -75,7 +78,9 @@ constexpr char kLeaseHelp[] =
     "\n"
     "The lease does not end with this program: end it with complete, fail or release, or let it "
     "run out.\n"
-    "Bytes that are no text stand as base64 in a field with -base64 behind its name.\n"
+    "With --json bytes that are no UTF-8 stand as base64 in a field with -base64 behind its name; "
+    "without it control\n"
+    "characters are shown as \\n or \\x1b.\n"
     "\n"
     "Exit status: 0 leased; 6 there was none in the time given, and nothing is printed; 1 the "
     "server cannot be\n"
@@ -146,19 +151,14 @@ int CompleteMany(const ReceiptOptions& o) {
 
 int Complete(const ReceiptOptions& o) {
   const int results = o.result.sources() + int{o.result_option.given()};
-  if (results > 1 || (results > 0 && o.receipts.size() > 1)) {
-    fmt::print(stderr, "vestq complete: one result, of one receipt: --result, --stdin or --file\n");
-    return kExitUsage;
-  }
+  if (results > 1 || (results > 0 && o.receipts.size() > 1))
+    return ComplainUsage("complete", "one result, of one receipt: --result, --stdin or --file");
   if (o.receipts.size() > 1) return CompleteMany(o);
   Words words = {"COMPLETE", o.receipts[0]};
   Result<std::string> result = o.result.text;
   if (results > 0) {
     result = ReadPayload(o.result, limits::kResultBytes);
-    if (!result.ok()) {
-      fmt::print(stderr, "vestq complete: {}\n", result.error().text());
-      return kExitFailed;
-    }
+    if (!result.ok()) return Complain("complete", result.error());
     words.insert(words.end(), {"RESULT", *result});
   }
   return Tell("complete", o, words, "completed");
@@ -212,7 +212,8 @@ void AddReceipts(Command program, Action* action) {
                          "  vestq renew 4711.3.1 --for 10m\n",
                          renewed, action, Renew);
   one(renew, renewed.get());
-  renew.Value("--for", &renewed->lease, "So long from now; else as long as it was granted for");
+  renew.Value("--for", &renewed->lease, "So long from now; else as long as it was granted for")
+      .Span(limits::kLeaseMin, limits::kLeaseMax);
 
   auto done = options();
   Command complete =
@@ -235,7 +236,8 @@ void AddReceipts(Command program, Action* action) {
                         failed, action, Fail);
   one(fail, failed.get());
   fail.Value("--reason", &failed->reason, "Why, up to 4 KiB").MayBeEmpty();
-  CommandOption delay = fail.Value("--delay", &failed->delay, "Again after this long: 30s, 10m");
+  CommandOption delay = fail.Value("--delay", &failed->delay, "Again after this long: 30s, 10m")
+                            .Span(Duration(0), limits::kDelayMax);
   fail.Flag("--dead", &failed->dead, "A dead letter at once").Excludes(delay);
 
   auto released = options();
@@ -244,7 +246,8 @@ void AddReceipts(Command program, Action* action) {
                            "  vestq release 4711.3.1 --delay 1m --priority 10\n",
                            released, action, Release);
   one(release, released.get());
-  release.Value("--delay", &released->delay, "Ready again after this long; else at once");
+  release.Value("--delay", &released->delay, "Ready again after this long; else at once")
+      .Span(Duration(0), limits::kDelayMax);
   release.Value("--priority", &released->priority, "0 (most urgent) to 4294967295; else its own");
 }
 
@@ -256,9 +259,13 @@ void AddLease(Command program, Action* action) {
   Command lease =
       program.Add("lease", "Take ready jobs by hand; prints them with their receipts", kLeaseHelp);
   lease.Value("QUEUE", &options->queues, "Queues, served in this order").Required();
-  lease.Value("--count", &options->count, "At most so many, up to 1000").ShowDefault();
-  lease.Value("--block", &options->block, "Wait for the first one this long: 30s; 0: for ever");
-  lease.Value("--for", &options->lease, "How long the lease lasts: 100ms to 7d (the job's)");
+  lease.Value("--count", &options->count, "At most so many, up to 1000")
+      .Between(1, limits::kLeaseCountMax)
+      .ShowDefault();
+  lease.Value("--block", &options->block, "Wait for the first one this long: 30s; 0: for ever")
+      .Span(Duration(0), limits::kBlockMax);
+  lease.Value("--for", &options->lease, "How long the lease lasts: 100ms to 7d (the job's)")
+      .Span(limits::kLeaseMin, limits::kLeaseMax);
   lease.Value("--worker", &options->worker, "Name shown beside the jobs").MayBeEmpty();
   options->space_option =
       lease.Value("--space", &options->space, "Only jobs of this space; \"\" is the empty one")

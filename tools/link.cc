@@ -11,6 +11,8 @@
 #include <utility>
 
 #include "engine/base/check.h"
+#include "tools/client.h"
+#include "tools/time_text.h"
 
 namespace vestq {
 namespace {
@@ -31,7 +33,7 @@ int64_t NowMs() {
   return static_cast<int64_t>(now.tv_sec) * 1000 + now.tv_nsec / 1'000'000;
 }
 
-void Link::Send(const std::vector<std::string_view>& command, Handler handler) {
+void Link::Send(const std::vector<std::string_view>& command, Handler handler, int64_t wait_ms) {
   CHECK(up());
   std::vector<const char*> words;
   std::vector<size_t> sizes;
@@ -41,13 +43,13 @@ void Link::Send(const std::vector<std::string_view>& command, Handler handler) {
   }
   redisAppendCommandArgv(context_.get(), static_cast<int>(words.size()), words.data(),
                          sizes.data());
-  handlers_.push_back(std::move(handler));
+  sent_.push_back({std::move(handler), NowMs() + patience_ms_ + wait_ms, wait_ms});
   unsent_ = true;
 }
 
 void Link::HalfClose() {
   if (state_ == State::kUp && unsent_) Flush();
-  if (state_ != State::kUp || handlers_.empty()) return Close();
+  if (state_ != State::kUp || sent_.empty()) return Close();
   state_ = State::kClosing;
   ::shutdown(context_->fd, SHUT_WR);
 }
@@ -61,7 +63,8 @@ void Link::Close() {
 pollfd Link::Poll() const {
   pollfd entry{context_ == nullptr ? -1 : context_->fd, POLLIN, 0};
   if (state_ == State::kConnecting) entry.events = POLLOUT;
-  if (state_ == State::kUp && unsent_) entry.events = POLLIN | POLLOUT;
+  if ((state_ == State::kUp || state_ == State::kGreeting) && unsent_)
+    entry.events = POLLIN | POLLOUT;
   return entry;
 }
 
@@ -78,11 +81,24 @@ int64_t Link::Tick(int64_t now_ms) {
     Connect(now_ms);
     return state_ == State::kDown ? std::max<int64_t>(1, try_at_ms_ - now_ms) : kConnectMs;
   }
-  if (state_ == State::kConnecting) {
-    if (now_ms >= connect_by_ms_) Down("no answer to the connection attempt");
+  if (state_ == State::kConnecting || state_ == State::kGreeting) {
+    if (now_ms >= connect_by_ms_) {
+      Down(state_ == State::kConnecting ? "no answer to the connection attempt"
+                                        : "what listens there does not answer");
+    }
     return std::max<int64_t>(1, (state_ == State::kDown ? try_at_ms_ : connect_by_ms_) - now_ms);
   }
-  return -1;
+  const int64_t silent_in = SilentIn(now_ms);
+  if (silent_in != 0) return silent_in;
+  Down("no answer for " + SpanText(patience_ms_) + " (--timeout)");
+  return 1;
+}
+
+int64_t Link::SilentIn(int64_t now_ms) const {
+  if (sent_.empty() || patience_ms_ == 0) return -1;
+  const Sent& first = sent_.front();
+  const int64_t by_ms = std::max(first.answer_by_ms, heard_ms_ + patience_ms_ + first.wait_ms);
+  return std::max<int64_t>(0, by_ms - now_ms);
 }
 
 void Link::Connect(int64_t now_ms) {
@@ -103,8 +119,15 @@ void Link::OnConnected() {
   redisEnableKeepAlive(context_.get());
   setsockopt(context_->fd, IPPROTO_TCP, TCP_KEEPIDLE, &kDeadPeerSeconds, sizeof kDeadPeerSeconds);
   setsockopt(context_->fd, IPPROTO_TCP, TCP_USER_TIMEOUT, &kUnackedMs, sizeof kUnackedMs);
+  state_ = State::kGreeting;
+  redisAppendCommand(context_.get(), "PING");
+  unsent_ = true;
+  Flush();
+}
+
+void Link::OnGreeted(const redisReply& reply) {
+  if (reply.type == REDIS_REPLY_ERROR) return Down(std::string(reply.str, reply.len));
   state_ = State::kUp;
-  unsent_ = false;
   if (reported_down_) spdlog::info("{}: connected to {} again", name_, address_.ToString());
   reported_down_ = false;
 }
@@ -118,18 +141,25 @@ void Link::Flush() {
 void Link::Read() {
   const bool readable = redisBufferRead(context_.get()) == REDIS_OK;
   const std::string why = readable ? "" : context_->errstr;
-  while (context_ != nullptr && !handlers_.empty()) {
+  heard_ms_ = NowMs();
+  while (context_ != nullptr && (state_ == State::kGreeting || !sent_.empty())) {
     void* raw = nullptr;
-    if (redisGetReplyFromReader(context_.get(), &raw) != REDIS_OK) return Down(context_->errstr);
+    if (redisGetReplyFromReader(context_.get(), &raw) != REDIS_OK) {
+      return Down(ConnectionErrorText(*context_));
+    }
     if (raw == nullptr) break;
     const std::unique_ptr<void, void (*)(void*)> reply(raw, freeReplyObject);
-    const Handler handler = std::move(handlers_.front());
-    handlers_.pop_front();
+    if (state_ == State::kGreeting) {
+      OnGreeted(*static_cast<const redisReply*>(raw));
+      continue;
+    }
+    const Handler handler = std::move(sent_.front().handler);
+    sent_.pop_front();
     backoff_ms_ = 0;
     handler(static_cast<const redisReply*>(raw));
   }
   if (!readable && context_ != nullptr) return Down(why);
-  if (state_ == State::kClosing && handlers_.empty()) Close();
+  if (state_ == State::kClosing && sent_.empty()) Close();
 }
 
 void Link::Down(const std::string& why) {
@@ -142,8 +172,8 @@ void Link::Down(const std::string& why) {
     reported_down_ = true;
   }
   try_at_ms_ = std::max(try_at_ms_, NowMs() + kBackoffMinMs);
-  const std::deque<Handler> unanswered = std::exchange(handlers_, {});
-  for (const Handler& handler : unanswered) handler(nullptr);
+  const std::deque<Sent> unanswered = std::exchange(sent_, {});
+  for (const Sent& sent : unanswered) sent.handler(nullptr);
 }
 
 }  // namespace vestq

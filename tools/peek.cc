@@ -13,9 +13,13 @@
 #include "tools/commands.h"
 #include "tools/exit_status.h"
 #include "tools/json.h"
+#include "tools/printable.h"
 
 namespace vestq {
 namespace {
+
+// Of --count: no store has as many jobs.
+constexpr uint64_t kCountMost = uint64_t{1} << 53;
 
 struct PeekOptions : CallOptions {
   std::string queue;
@@ -39,12 +43,12 @@ std::string Detail(const redisReply& job) {
     if (!out.empty()) out += ", ";
     out += std::string(field) + ": " + ValueText(MapOf::kJob, field, *value);
   }
-  return OnOneLine(std::move(out));
+  return out;
 }
 
 std::string FieldOf(const redisReply& job, std::string_view field) {
   const redisReply* const value = FindInMap(job, field);
-  return value == nullptr ? std::string("-") : OnOneLine(ReplyText(*value));
+  return value == nullptr ? std::string("-") : Printable(ReplyText(*value));
 }
 
 void PrintJobs(const redisReply& jobs, bool json, bool* titled) {
@@ -80,7 +84,7 @@ Error ListJobs(Client* client, const PeekOptions& o) {
     const Result<ReplyPtr> page = client->Call(words);
     if (!page.ok()) return page.error();
     if ((*page)->type != REDIS_REPLY_ARRAY || (*page)->elements != 2)
-      return Error(ErrorCode::kSyntax, "PEEK gave another answer than [cursor, [jobs]]");
+      return Error(ErrorCode::kUnsupported, "PEEK gave another answer than [cursor, [jobs]]");
     const redisReply& jobs = *(*page)->element[1];
     PrintJobs(jobs, o.json, &titled);
     left -= std::min<uint64_t>(left, jobs.elements);
@@ -95,10 +99,6 @@ Error ListJobs(Client* client, const PeekOptions& o) {
 }
 
 int Peek(const PeekOptions& o) {
-  if (o.count == 0) {
-    fmt::print(stderr, "vestq peek: --count must be 1 or more; --all shows all\n");
-    return kExitUsage;
-  }
   return WithDaemon("peek", o, [&](Client* client) { return ListJobs(client, o); });
 }
 
@@ -108,10 +108,11 @@ constexpr char kPeekHelp[] =
     "  vestq peek mail --state scheduled --count 10\n"
     "  vestq peek mail --space acme --all --json       one JSON object a line\n"
     "\n"
-    "Without --all it stops after --count jobs; stderr then says how to go on. Bytes that are no "
-    "text "
-    "stand as\n"
-    "base64 in a field with -base64 behind its name, as in `vestq export`.\n"
+    "Without --all it stops after --count jobs; stderr then says how to go on. With --json bytes "
+    "that are no UTF-8\n"
+    "stand as base64 in a field with -base64 behind its name, as in `vestq export`; without it "
+    "control characters\n"
+    "are shown as \\n or \\x1b.\n"
     "Jobs come in the order of their keys, see net/PROTOCOL.md; nothing is leased or changed. "
     "While\n"
     "jobs come and go, each one that stays is shown once.\n"
@@ -132,8 +133,12 @@ Error Redrive(Client* client, const RedriveOptions& o) {
   if (!o.count.empty()) words.insert(words.end(), {"COUNT", o.count});
   if (o.all) words.push_back("ALL");
   if (!o.to.empty()) words.insert(words.end(), {"TO", o.to});
-  if (!o.rate.empty()) words.insert(words.end(), {"RATE", o.rate});
-  const Result<ReplyPtr> reply = client->Call(words);
+  // As queue set rate= has it too, the unit may be left out.
+  const std::string rate =
+      o.rate.find_first_not_of("0123456789") == std::string::npos ? o.rate + "/s" : o.rate;
+  if (!o.rate.empty()) words.insert(words.end(), {"RATE", rate});
+  // In slices: it may take a while.
+  const Result<ReplyPtr> reply = client->CallWaiting(words, Duration(0));
   if (!reply.ok()) return reply.error();
   if (o.json) {
     PrintJson({{"queue", o.queue}, {"redriven", (*reply)->integer}});
@@ -164,7 +169,9 @@ void AddPeek(Command program, Action* action) {
       .ShowDefault();
   CommandOption space =
       peek.Value("--space", &options->space, "Only this space; \"\" is the empty one").MayBeEmpty();
-  CommandOption count = peek.Value("--count", &options->count, "At most so many").ShowDefault();
+  CommandOption count = peek.Value("--count", &options->count, "At most so many; --all for all")
+                            .Between(1, kCountMost)
+                            .ShowDefault();
   peek.Value("--cursor", &options->cursor, "Go on where an earlier one stopped");
   peek.Flag("--all", &options->all, "All there are").Excludes(count);
   AddCallOptions(peek, options.get(), "Print one JSON object a job, a line each");

@@ -2,7 +2,6 @@
 #include "tools/purge.h"
 
 #include <spdlog/fmt/fmt.h>
-#include <unistd.h>
 
 #include <cstdio>
 #include <memory>
@@ -11,6 +10,7 @@
 #include <vector>
 
 #include "tools/call.h"
+#include "tools/confirm.h"
 #include "tools/exit_status.h"
 #include "tools/json.h"
 
@@ -26,23 +26,16 @@ struct PurgeOptions : CallOptions {
   bool yes = false;
 };
 
-// Asks a person who sits there; a script has made up its mind.
-bool Confirmed(const PurgeOptions& options, const std::string& question) {
-  if (options.yes || isatty(STDIN_FILENO) == 0) return true;
-  fmt::print(stderr, "{} [y/N] ", question);
-  char answer[16] = {};
-  if (std::fgets(answer, sizeof(answer), stdin) == nullptr) return false;
-  return answer[0] == 'y' || answer[0] == 'Y';
-}
-
 int Remove(std::string_view name, const PurgeOptions& options, const std::string& question,
            const std::vector<std::string_view>& words) {
-  if (!Confirmed(options, question)) {
+  // A person who sits there is asked; a script has made up its mind.
+  if (!options.yes && CanAsk() && !AskedAndYes(question)) {
     fmt::print(stderr, "vestq {}: nothing was removed\n", name);
     return kExitFailed;
   }
   return WithDaemon(name, options, [&](Client* client) {
-    const Result<ReplyPtr> reply = client->Call(words);
+    // Those of a space are removed one by one: it may take a while.
+    const Result<ReplyPtr> reply = client->CallWaiting(words, Duration(0));
     if (!reply.ok()) return reply.error();
     if (options.json) {
       PrintJson({{"queue", options.queue}, {"removed", (*reply)->integer}});

@@ -7,23 +7,24 @@
 #include <string_view>
 #include <vector>
 
+#include "engine/base/limits.h"
 #include "tools/call.h"
 #include "tools/commands.h"
-#include "tools/exit_status.h"
 #include "tools/json.h"
 #include "tools/purge.h"
+#include "tools/queue_set.h"
 
 namespace vestq {
 namespace {
 
 struct Options : CallOptions {
+  std::string name;  // "queue info"
   std::string queue;
-  std::vector<std::string> words;  // set: OPTION=VALUE
   std::string pause_for;
 };
 
 int Run(const Options& options, const std::vector<std::string_view>& words) {
-  return WithDaemon("queue", options, [&](Client* client) {
+  return WithDaemon(options.name, options, [&](Client* client) {
     const Result<ReplyPtr> reply = client->Call(words);
     if (!reply.ok()) return reply.error();
     if ((*reply)->type != REDIS_REPLY_ARRAY) {
@@ -37,15 +38,6 @@ int Run(const Options& options, const std::vector<std::string_view>& words) {
   });
 }
 
-int Set(const Options& options) {
-  std::vector<std::string_view> words = {"QUEUE", "SET", options.queue};
-  if (const Error wrong = AppendSettings(options.words, &words); !wrong.ok()) {
-    fmt::print(stderr, "vestq queue set: {}\n", wrong.text());
-    return kExitUsage;
-  }
-  return Run(options, words);
-}
-
 int Pause(const Options& options) {
   std::vector<std::string_view> words = {"QUEUE", "PAUSE", options.queue};
   if (!options.pause_for.empty()) words.insert(words.end(), {"FOR", options.pause_for});
@@ -53,7 +45,7 @@ int Pause(const Options& options) {
 }
 
 int List(const Options& o) {
-  return WithDaemon("queue", o, [&o](Client* client) {
+  return WithDaemon("queue list", o, [&o](Client* client) {
     std::string cursor = "0";
     do {
       std::vector<std::string_view> words = {"QUEUES"};
@@ -93,6 +85,7 @@ constexpr char kExamples[] =
 Command Add(Command parent, const char* name, const char* about,
             const std::shared_ptr<Options>& options, Action* action,
             int (*act)(const Options& options)) {
+  options->name = std::string("queue ") + name;
   Command command = parent.Add(name, about);
   command.Value("QUEUE", &options->queue, "Queue").Required();
   AddCallOptions(command, options.get(), "Print one JSON object");
@@ -103,29 +96,25 @@ Command Add(Command parent, const char* name, const char* about,
 }  // namespace
 
 void AddQueue(Command program, Action* action) {
-  auto options = std::make_shared<Options>();
+  auto options = [] { return std::make_shared<Options>(); };
   Command queue =
       program.Add("queue", "Show a queue, set its options, pause, resume or drop it", kExamples);
-  auto listed = std::make_shared<Options>();
+  auto listed = options();
   Command list = queue.Add("list", "Names of the queues there are");
   list.Value("PATTERN", &listed->queue, "Only those that match; * and ? as in a shell");
   AddCallOptions(list, listed.get(), "Print one JSON object a line");
   list.WhenGiven([listed, action] { *action = [listed] { return List(*listed); }; });
-  Add(queue, "info", "Counts by state, what happened since it was made, options", options, action,
+  Add(queue, "info", "Counts by state, what happened since it was made, options", options(), action,
       [](const Options& o) {
         return Run(o, {"QUEUE", "INFO", o.queue});
       });
-  Add(queue, "set", "Set options; `default` unsets one", options, action, Set)
-      .Value(
-          "OPTION=VALUE", &options->words,
-          "lease, attempts, backoff, keep, dead-keep, dead-max, order (priority or time), ageing, "
-          "max-jobs, max-bytes, concurrency, rate, burst, space-concurrency, space-rate, "
-          "space-burst, space-weight, adaptive (min:max)")
-      .Required()
-      .MayBeEmpty();
-  Add(queue, "pause", "Give no more jobs out", options, action, Pause)
-      .Value("--for", &options->pause_for, "Resume by itself after this long: 30s, 10m");
-  Add(queue, "resume", "Give jobs out again", options, action, [](const Options& o) {
+  AddQueueSet(queue, action);
+  auto paused = options();
+  Add(queue, "pause", "Give no more jobs out; a pause there is already begins anew", paused, action,
+      Pause)
+      .Value("--for", &paused->pause_for, "Resume by itself after this long: 30s, 10m")
+      .Span(Milliseconds(1), limits::kDelayMax);
+  Add(queue, "resume", "Give jobs out again", options(), action, [](const Options& o) {
     return Run(o, {"QUEUE", "RESUME", o.queue});
   });
   AddQueueDrop(queue, action);

@@ -10,7 +10,6 @@
 #include "lease/time_zone.h"
 #include "tools/call.h"
 #include "tools/commands.h"
-#include "tools/exit_status.h"
 #include "tools/job_words.h"
 #include "tools/json.h"
 #include "tools/payload.h"
@@ -19,6 +18,7 @@ namespace vestq {
 namespace {
 
 struct ScheduleOptions : CallOptions {
+  std::string command;  // "schedule set"
   std::string name;
   std::string queue;
   PayloadOptions payload;
@@ -41,7 +41,7 @@ void PrintReply(const CallOptions& o, const redisReply& reply) {
 
 // One command whose reply is a map, or says that it was done.
 int Say(const ScheduleOptions& o, const Words& words) {
-  return WithDaemon("schedule", o, [&](Client* client) {
+  return WithDaemon(o.command, o, [&](Client* client) {
     const Result<ReplyPtr> reply = client->Call(words);
     if (!reply.ok()) return reply.error();
     const bool none = (*reply)->type == REDIS_REPLY_NIL ||
@@ -53,18 +53,14 @@ int Say(const ScheduleOptions& o, const Words& words) {
 }
 
 int Set(const ScheduleOptions& o) {
-  const auto usage = [](const std::string& text) {
-    fmt::print(stderr, "vestq schedule set: {}\n", text);
-    return kExitUsage;
-  };
-  if (o.payload.sources() != 1) return usage("give one of PAYLOAD, --stdin or --file");
+  if (o.payload.sources() != 1)
+    return ComplainUsage(o.command, "give one of PAYLOAD, --stdin or --file");
   JobWords job = o.job;
-  if (const Error wrong = job.Check(); !wrong.ok()) return usage(wrong.text());
+  if (const Error wrong = job.Check(); !wrong.ok()) return Complain(o.command, wrong);
+  if (o.words[0].second.empty() == o.words[2].second.empty())
+    return ComplainUsage(o.command, "give one of --cron and --every");
   const Result<std::string> payload = ReadPayload(o.payload, limits::kPayloadHardMax);
-  if (!payload.ok()) {
-    fmt::print(stderr, "vestq schedule set: {}\n", payload.error().text());
-    return kExitFailed;
-  }
+  if (!payload.ok()) return Complain(o.command, payload.error());
   Words words = {"SCHEDULE", "SET", o.name, o.queue, *payload};
   for (const auto& [word, value] : o.words) {
     if (!value.empty()) words.insert(words.end(), {word, value});
@@ -74,7 +70,7 @@ int Set(const ScheduleOptions& o) {
 }
 
 int RunNow(const ScheduleOptions& o) {
-  return WithDaemon("schedule", o, [&o](Client* client) {
+  return WithDaemon(o.command, o, [&o](Client* client) {
     const Result<ReplyPtr> reply = client->Call({"SCHEDULE", "RUN", o.name});
     if (!reply.ok()) return reply.error();
     // With a unique key the id stands in an array.
@@ -93,7 +89,7 @@ int RunNow(const ScheduleOptions& o) {
 }
 
 int Next(const ScheduleOptions& o) {
-  return WithDaemon("schedule", o, [&o](Client* client) {
+  return WithDaemon(o.command, o, [&o](Client* client) {
     Words words = {"SCHEDULE", "NEXT", o.expression, "COUNT", o.count};
     if (!o.zone.empty()) words.insert(words.end(), {"TZ", o.zone});
     const Result<ReplyPtr> reply = client->Call(words);
@@ -114,7 +110,7 @@ int Next(const ScheduleOptions& o) {
 
 // Pages of [cursor, [map ...]].
 int List(const ScheduleOptions& o) {
-  return WithDaemon("schedule", o, [&o](Client* client) {
+  return WithDaemon(o.command, o, [&o](Client* client) {
     std::string cursor = "0";
     do {
       const Result<ReplyPtr> reply = client->Call({"SCHEDULE", "LIST", "CURSOR", cursor});
@@ -160,6 +156,7 @@ using Act = int (*)(const ScheduleOptions&);
 
 Command Add(Command parent, const char* name, const char* about,
             const std::shared_ptr<ScheduleOptions>& options, Action* action, Act act) {
+  options->command = std::string("schedule ") + name;
   Command command = parent.Add(name, about);
   AddCallOptions(command, options.get(), "Print JSON");
   command.WhenGiven([options, action, act] { *action = [options, act] { return act(*options); }; });
@@ -176,11 +173,16 @@ void AddSet(Command schedule, Action* action) {
                               "The zone of --cron, as in the system's zone data; UTC unless given",
                               "Instead of --cron: 30s, 5m, 2h",
                               "Slots that passed while the server was down: once, skip, all"};
+  CommandOption words[4];
   for (size_t i = 0; i < options->words.size(); ++i) {
     std::string flag = "--" + options->words[i].first;
     for (char& c : flag) c = c >= 'A' && c <= 'Z' ? static_cast<char>(c + 32) : c;
-    set.Value(flag, &options->words[i].second, help[i]);
+    words[i] = set.Value(flag, &options->words[i].second, help[i]);
   }
+  words[0].Excludes(words[2]);
+  words[1].Excludes(words[2]);
+  words[2].Span(limits::kEveryMin, limits::kEveryMax);
+  words[3].OneOf({"once", "skip", "all"});
   options->job.AddTo(set, JobWords::Of::kSchedule);
 }
 
@@ -208,13 +210,18 @@ void AddSchedule(Command program, Action* action) {
   one("resume", "Go on with the next slot", [](const ScheduleOptions& o) {
     return Say(o, {"SCHEDULE", "RESUME", o.name});
   });
-  one("run", "Make a job now; prints its id", RunNow);
+  one("run",
+      "Make a job now, beside the slots (it does not count as fired); prints its id, or ID STATE "
+      "of "
+      "the job that\n"
+      "holds its unique key: then there is no new one",
+      RunNow);
   Add(schedule, "list", "Show all", std::make_shared<ScheduleOptions>(), action, List);
   auto next = std::make_shared<ScheduleOptions>();
   Command slots = Add(schedule, "next", "When an expression comes next", next, action, Next);
   slots.Value("EXPRESSION", &next->expression, "m h dom mon dow").Required();
   slots.Value("--tz", &next->zone, "Zone; UTC unless given");
-  slots.Value("--count", &next->count, "How many").ShowDefault();
+  slots.Value("--count", &next->count, "How many").Between(1, 1000).ShowDefault();
 }
 
 }  // namespace vestq

@@ -35,6 +35,8 @@ namespace {
 constexpr suseconds_t kCloseMicroseconds = 850'000;
 // Of it, for what is under way to be answered.
 constexpr Duration kAnswerGrace = Milliseconds(300);
+// Of --max-payload, which bounds every argument of a command: a checkpoint fits.
+constexpr uint64_t kMaxPayloadLeast = limits::kCheckpointBytes;
 // Of --max-leased: far more leases than memory has room for.
 constexpr uint64_t kMaxLeasedMost = 1'000'000'000;
 
@@ -47,6 +49,7 @@ struct Options {
   std::string io = "auto";
   uint32_t lanes = 0;
   size_t max_leased = 0;  // 0: by memory
+  std::string max_payload = "1MiB";
   bool accept_data_loss = false;
   bool json = false;
 };
@@ -95,8 +98,8 @@ Error ParseEngine(const Options& options, EngineOptions* engine) {
   const auto pages = static_cast<uint64_t>(std::max(0L, ::sysconf(_SC_PHYS_PAGES)));
   const uint64_t machine = pages * static_cast<uint64_t>(::sysconf(_SC_PAGESIZE));
   if (pages > 0 && *memory > machine) {
-    spdlog::warn("--memory {} is more than this machine has, {}", FormatSize(*memory),
-                 FormatSize(machine));
+    spdlog::warn("--memory {} is more than this machine has, {}MiB", FormatSize(*memory),
+                 machine >> 20);
   }
   if (Error error = ParseDurability(options.durability, engine); !error.ok()) {
     return Error(error.code(), "--durability: " + error.text());
@@ -115,6 +118,22 @@ Error ParseEngine(const Options& options, EngineOptions* engine) {
   engine->lanes = static_cast<uint16_t>(options.lanes);
   engine->max_leased = options.max_leased;
   engine->accept_data_loss = options.accept_data_loss;
+  return Error::Ok();
+}
+
+// `memory` is the engine's.
+Error ParseMaxPayload(const std::string& text, uint64_t memory, size_t* bytes) {
+  const Result<uint64_t> size = ParseSize(text);
+  if (!size.ok()) return Error(ErrorCode::kSyntax, "--max-payload: " + size.error().text());
+  const uint64_t most =
+      std::min<uint64_t>(limits::kPayloadHardMax, memory / limits::kMemoryPerPayload);
+  if (*size < kMaxPayloadLeast || *size > most) {
+    return Error(ErrorCode::kRange, "--max-payload " + text + " must be " +
+                                        FormatSize(kMaxPayloadLeast) + " to " + FormatSize(most) +
+                                        ": with --memory " + FormatSize(memory) +
+                                        " a sixteenth of it, and never more than 64MiB");
+  }
+  *bytes = *size;
   return Error::Ok();
 }
 
@@ -237,8 +256,8 @@ void LogStart(const Engine& engine, const Options& options) {
                open.created ? "made" : "opened", info.path, info.lanes, info.cores,
                FormatSize(info.memory), options.durability, info.epoch);
   if (!open.created) {
-    spdlog::info("{} jobs ready, {} scheduled, {} leased, {} dead", info.jobs_ready,
-                 info.jobs_scheduled, info.jobs_leased, info.jobs_dead);
+    spdlog::info("{} jobs ready, {} scheduled, {} waiting, {} leased, {} dead", info.jobs_ready,
+                 info.jobs_scheduled, info.jobs_waiting, info.jobs_leased, info.jobs_dead);
   }
 }
 
@@ -300,6 +319,10 @@ int Serve(const Options& options) {
     return Complain(kExitUsage, error.text());
   if (const Error error = ParseIo(options.io, &server.io); !error.ok())
     return Complain(kExitUsage, error.text());
+  if (const Error error =
+          ParseMaxPayload(options.max_payload, engine.memory, &server.limits.payload_max);
+      !error.ok())
+    return Complain(kExitUsage, error.text());
   if (const Result<Address> address = ParseAddress(options.resp); !address.ok()) {
     return Complain(kExitUsage, "--resp: " + address.error().text());
   }
@@ -359,6 +382,12 @@ void AddServe(Command program, Action* action) {
       .Value("--max-leased", &options->max_leased,
              "Leases in flight at most (one for each KiB of --memory)")
       .Between(1, kMaxLeasedMost);
+  serve
+      .Value(
+          "--max-payload", &options->max_payload,
+          "The longest payload, or other argument of a command: 64KiB to a sixteenth of --memory, "
+          "at most 64MiB")
+      .ShowDefault();
   serve.Flag("--accept-data-loss", &options->accept_data_loss,
              "Open although the log check found acknowledged changes missing");
   serve.Flag(

@@ -8,15 +8,16 @@
 #include <string_view>
 #include <vector>
 
+#include "engine/base/limits.h"
 #include "tools/call.h"
 #include "tools/commands.h"
-#include "tools/exit_status.h"
 #include "tools/json.h"
 
 namespace vestq {
 namespace {
 
 struct SpaceOptions : CallOptions {
+  std::string name;  // "space info"
   std::string queue;
   std::string space;
   std::vector<std::string> words;  // set: OPTION=VALUE
@@ -24,7 +25,7 @@ struct SpaceOptions : CallOptions {
 };
 
 int Run(const SpaceOptions& o, const std::vector<std::string_view>& words) {
-  return WithDaemon("space", o, [&](Client* client) {
+  return WithDaemon(o.name, o, [&](Client* client) {
     const Result<ReplyPtr> reply = client->Call(words);
     if (!reply.ok()) return reply.error();
     if ((*reply)->type != REDIS_REPLY_ARRAY) {
@@ -42,10 +43,8 @@ int Info(const SpaceOptions& o) { return Run(o, {"SPACE", "INFO", o.queue, o.spa
 
 int Set(const SpaceOptions& o) {
   std::vector<std::string_view> words = {"SPACE", "SET", o.queue, o.space};
-  if (const Error wrong = AppendSettings(o.words, &words); !wrong.ok()) {
-    fmt::print(stderr, "vestq space set: {}\n", wrong.text());
-    return kExitUsage;
-  }
+  if (const Error wrong = AppendSettings(o.words, &words); !wrong.ok())
+    return Complain(o.name, wrong);
   return Run(o, words);
 }
 
@@ -66,7 +65,7 @@ void PrintRow(std::string_view space, const std::vector<std::string>& cells) {
 void PrintSpace(const redisReply& map) {
   const auto text = [&map](std::string_view name) {
     const redisReply* const value = FindInMap(map, name);
-    return value == nullptr ? std::string("-") : OnOneLine(ValueText(MapOf::kQueue, name, *value));
+    return value == nullptr ? std::string("-") : ValueText(MapOf::kQueue, name, *value);
   };
   // Past so many the daemon stops counting.
   const bool exact = text("ready-exact") != "0";
@@ -86,7 +85,7 @@ int List(const SpaceOptions& o) {
       const Result<ReplyPtr> reply = client->Call({"SPACES", o.queue, "CURSOR", cursor});
       if (!reply.ok()) return reply.error();
       if ((*reply)->type != REDIS_REPLY_ARRAY || (*reply)->elements != 2)
-        return Error(ErrorCode::kSyntax, "SPACES gave another answer than [cursor, [maps]]");
+        return Error(ErrorCode::kUnsupported, "SPACES gave another answer than [cursor, [maps]]");
       const redisReply& page = *(*reply)->element[1];
       for (size_t i = 0; i < page.elements; ++i) {
         if (o.json) {
@@ -126,6 +125,7 @@ constexpr char kListHelp[] =
 Command Add(Command parent, const char* name, const char* about,
             const std::shared_ptr<SpaceOptions>& options, Action* action,
             int (*act)(const SpaceOptions&)) {
+  options->name = std::string("space ") + name;
   Command command = parent.Add(name, about);
   command.Value("QUEUE", &options->queue, "Queue").Required();
   command.Value("SPACE", &options->space, "Space; \"\" is the empty one").Required().MayBeEmpty();
@@ -137,18 +137,21 @@ Command Add(Command parent, const char* name, const char* about,
 }  // namespace
 
 void AddSpace(Command program, Action* action) {
-  auto options = std::make_shared<SpaceOptions>();
+  auto options = [] { return std::make_shared<SpaceOptions>(); };
   Command space =
       program.Add("space", "Show a space of a queue, set its options, pause or resume it", kHelp);
-  Add(space, "info", "Ready and leased jobs, options", options, action, Info);
-  Add(space, "set", "Set options; `default` unsets one", options, action, Set)
-      .Value("OPTION=VALUE", &options->words,
+  Add(space, "info", "Ready and leased jobs, options", options(), action, Info);
+  auto set = options();
+  Add(space, "set", "Set options; `default` unsets one", set, action, Set)
+      .Value("OPTION=VALUE", &set->words,
              "weight (1-1000), concurrency, rate, burst, pause (yes, no or for how long)")
       .Required()
       .MayBeEmpty();
-  Add(space, "pause", "Give no more of its jobs out", options, action, Pause)
-      .Value("--for", &options->pause_for, "Resume by itself after this long: 30s, 10m");
-  Add(space, "resume", "Give its jobs out again", options, action, Resume);
+  auto paused = options();
+  Add(space, "pause", "Give no more of its jobs out", paused, action, Pause)
+      .Value("--for", &paused->pause_for, "Resume by itself after this long: 30s, 10m")
+      .Span(Milliseconds(1), limits::kDelayMax);
+  Add(space, "resume", "Give its jobs out again", options(), action, Resume);
 
   auto listed = std::make_shared<SpaceOptions>();
   Command spaces = program.Add("spaces", "List the spaces of a queue", kListHelp);

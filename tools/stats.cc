@@ -11,20 +11,17 @@
 #include <utility>
 #include <vector>
 
-#include "tools/address.h"
 #include "tools/call.h"
 #include "tools/client.h"
 #include "tools/commands.h"
-#include "tools/exit_status.h"
 #include "tools/json.h"
+#include "tools/time_text.h"
 
 namespace vestq {
 namespace {
 
-struct Options {
+struct Options : CallOptions {
   std::string queue;
-  bool json = false;
-  std::string server = kDefaultServer;
 };
 
 struct Column {
@@ -69,7 +66,7 @@ Result<std::vector<std::string>> QueueNames(Client* client) {
     if (!page.ok()) return page.error();
     if ((*page)->type != REDIS_REPLY_ARRAY || (*page)->elements != 2 ||
         (*page)->element[1]->type != REDIS_REPLY_ARRAY) {
-      return Error(ErrorCode::kSyntax, "QUEUES gave another answer than [cursor, [queues]]");
+      return Error(ErrorCode::kUnsupported, "QUEUES gave another answer than [cursor, [queues]]");
     }
     cursor = ReplyText(*(*page)->element[0]);
     const redisReply& list = *(*page)->element[1];
@@ -120,9 +117,7 @@ void PrintAllJson(const Info& info, const std::vector<QueueStats>& queues) {
   for (const auto& [key, value] : info) server[key] = InfoValue(key, value);
   nlohmann::ordered_json list = nlohmann::ordered_json::array();
   for (const QueueStats& queue : queues) {
-    nlohmann::ordered_json object{{"name", queue.name}};
-    object.update(queue.fields);
-    list.push_back(std::move(object));
+    list.push_back(queue.fields);
   }
   PrintJson({{"server", std::move(server)}, {"queues", std::move(list)}});
 }
@@ -151,31 +146,40 @@ void PrintTable(const std::vector<QueueStats>& queues) {
   }
 }
 
+// Bytes and seconds as people read them.
+std::string InfoText(const std::pair<std::string, std::string>& entry) {
+  const auto& [key, text] = entry;
+  uint64_t number = 0;
+  if (std::from_chars(text.data(), text.data() + text.size(), number).ec != std::errc())
+    return text;
+  if (key == "uptime_in_seconds") return SpanText(static_cast<int64_t>(number) * 1000);
+  if (key == "used_memory" || key == "maxmemory") {
+    return fmt::format("{:.1f}MiB", static_cast<double>(number) / (1 << 20));
+  }
+  return text;
+}
+
 void PrintText(const Options& options, const Info& info, const std::vector<QueueStats>& queues) {
   if (options.queue.empty()) {
     for (const char* const key : kShown) {
       const auto found = std::find_if(info.begin(), info.end(),
                                       [key](const auto& entry) { return entry.first == key; });
-      if (found != info.end()) fmt::print("{:<18} {}\n", key, found->second);
+      if (found != info.end()) fmt::print("{:<18} {}\n", key, InfoText(*found));
     }
     fmt::print("\n");
   }
   PrintTable(queues);
 }
 
-Error Stats(const Options& options) {
-  const Result<Address> address = ParseAddress(options.server);
-  if (!address.ok()) return Error(ErrorCode::kRange, "--server: " + address.error().text());
-  Result<Client> client = Client::Connect(*address);
-  if (!client.ok()) return client.error();
+Error Stats(Client* client, const Options& options) {
   const Result<ReplyPtr> info = client->Call({"INFO"});
   if (!info.ok()) return info.error();
   Result<std::vector<std::string>> names =
-      options.queue.empty() ? QueueNames(&*client) : std::vector<std::string>{options.queue};
+      options.queue.empty() ? QueueNames(client) : std::vector<std::string>{options.queue};
   if (!names.ok()) return names.error();
   std::vector<QueueStats> queues;
   for (const std::string& name : *names) {
-    Result<QueueStats> queue = ReadQueue(&*client, name);
+    Result<QueueStats> queue = ReadQueue(client, name);
     if (queue.ok()) {
       queues.push_back(std::move(*queue));
     } else if (!options.queue.empty()) {  // one of a list may have vanished meanwhile
@@ -187,7 +191,7 @@ Error Stats(const Options& options) {
   } else {
     PrintText(options, ParseInfo(ReplyText(**info)), queues);
   }
-  return std::fflush(stdout) == 0 ? Error::Ok() : Error(ErrorCode::kIo, "cannot write to stdout");
+  return Error::Ok();
 }
 
 constexpr char kHelp[] =
@@ -205,14 +209,10 @@ void AddStats(Command program, Action* action) {
   auto options = std::make_shared<Options>();
   Command stats = program.Add("stats", "Show the queues of a running daemon", kHelp);
   stats.Value("QUEUE", &options->queue, "Only this queue");
-  stats.Flag("--json", &options->json, "Print one JSON object: server, queues");
-  AddServerOption(stats, &options->server);
+  AddCallOptions(stats, options.get(), "Print one JSON object: server, queues");
   stats.WhenGiven([options, action] {
-    *action = [options]() -> int {
-      const Error error = Stats(*options);
-      if (error.ok()) return kExitOk;
-      fmt::print(stderr, "vestq stats: {}\n", error.text());
-      return error.code() == ErrorCode::kRange ? kExitUsage : kExitFailed;
+    *action = [options] {
+      return WithDaemon("stats", *options, [&](Client* client) { return Stats(client, *options); });
     };
   });
 }

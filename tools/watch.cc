@@ -9,11 +9,13 @@
 #include <string_view>
 #include <vector>
 
+#include "engine/base/limits.h"
 #include "lease/duration_text.h"
 #include "tools/call.h"
 #include "tools/commands.h"
 #include "tools/exit_status.h"
 #include "tools/json.h"
+#include "tools/printable.h"
 
 namespace vestq {
 namespace {
@@ -59,7 +61,8 @@ int WaitFor(const WaitForOptions& o) {
   const int called = WithDaemon("waitfor", o, [&](Client* client) {
     const Result<ReplyPtr> before = client->Call({"JOB", o.id});
     if (!before.ok()) return before.error();
-    const Result<ReplyPtr> reply = client->Call({"WAITFOR", o.id, "BLOCK", o.at_most});
+    const Result<ReplyPtr> reply =
+        client->CallWaiting({"WAITFOR", o.id, "BLOCK", o.at_most}, *ParseDuration(o.at_most));
     if (!reply.ok()) return reply.error();
     const redisReply* const state = FindInMap(**reply, "state");
     if (state == nullptr) return NotEnded(client, o, &status);
@@ -90,7 +93,7 @@ struct TailOptions : CallOptions {
 std::string Line(std::string_view event, const redisReply& map) {
   const auto field = [&map](std::string_view name) {
     const redisReply* const value = FindInMap(map, name);
-    return value == nullptr ? std::string() : ReplyText(*value);
+    return value == nullptr ? std::string() : Printable(ReplyText(*value));
   };
   if (event == "missed") return field("count") + " events were missed here";
   const redisReply* const time = FindInMap(map, "time");
@@ -103,7 +106,7 @@ std::string Line(std::string_view event, const redisReply& map) {
     line += "  attempt " + attempt;
   if (const std::string worker = field("worker"); !worker.empty()) line += "  worker " + worker;
   if (const std::string reason = field("reason"); !reason.empty()) line += "  reason: " + reason;
-  return OnOneLine(std::move(line));
+  return line;
 }
 
 int Tail(const TailOptions& o) {
@@ -111,12 +114,21 @@ int Tail(const TailOptions& o) {
     std::vector<std::string_view> words = {"EVENTS"};
     words.insert(words.end(), o.queues.begin(), o.queues.end());
     if (const Result<ReplyPtr> begun = client->Call(words); !begun.ok()) return begun.error();
+    // An event stream of a queue that is not there is silent: the name may be misspelt.
+    Result<Client> asking = ConnectTo(o);
+    for (size_t i = 0; asking.ok() && i < o.queues.size(); ++i) {
+      const Result<ReplyPtr> info = asking->Call({"QUEUE", "INFO", o.queues[i]});
+      if (info.error().code() == ErrorCode::kNotFound)
+        fmt::print(stderr, "vestq tail: there is no queue \"{}\" yet\n", o.queues[i]);
+    }
+    client->WaitForEver();
     for (;;) {
       const Result<ReplyPtr> reply = client->Next();
       if (!reply.ok()) return reply.error();
       const redisReply& event = **reply;
       if (event.type != REDIS_REPLY_ARRAY || event.elements != 3)
-        return Error(ErrorCode::kSyntax, "the daemon sent what is no event: " + ReplyText(event));
+        return Error(ErrorCode::kUnsupported,
+                     "the daemon sent what is no event: " + ReplyText(event));
       const std::string name = ReplyText(*event.element[1]);
       if (o.json) {
         nlohmann::ordered_json out = {{"event", name}};
@@ -140,7 +152,10 @@ constexpr char kWaitForHelp[] =
     "enqueue --keep 1h, queue set keep=1h. Of one that is not kept, as of one that was "
     "cancelled, "
     "expired,\n"
-    "purged or never there, only that it is gone can be told.\n"
+    "purged or never there, only that it is gone can be told. With --json a result that is no "
+    "UTF-8 stands as base64\n"
+    "in result-base64; without it control characters are shown as \\n or \\x1b: a result of "
+    "several lines is one.\n"
     "\nExit status: 0 it is done; 4 it is gone; 5 it is dead; 6 it has not ended in time; 1 the "
     "server "
     "cannot\n"
@@ -150,6 +165,10 @@ constexpr char kTailHelp[] =
     "Examples:\n"
     "  vestq tail\n"
     "  vestq tail mail sms --json | jq -r 'select(.event == \"dead\") | .id'\n"
+    "Control characters are shown as \\n or \\x1b; --json has every byte, as base64 in a field "
+    "with "
+    "-base64\n"
+    "behind its name where they are no UTF-8.\n"
     "One line an event: time, event, queue, id, attempt, worker, reason; how many jobs instead "
     "of an "
     "id when\n"
@@ -165,7 +184,9 @@ void AddWatch(Command program, Action* action) {
   Command waitfor =
       program.Add("waitfor", "Wait until a job is done, dead or gone, and show it", kWaitForHelp);
   waitfor.Value("ID", &wait->id, "The job's id, as `vestq enqueue` printed it").Required();
-  waitfor.Value("--at-most", &wait->at_most, "How long: 30s, 10m; 0: for ever").ShowDefault();
+  waitfor.Value("--at-most", &wait->at_most, "How long: 30s, 10m; 0: for ever")
+      .Span(Duration(0), limits::kBlockMax)
+      .ShowDefault();
   AddCallOptions(waitfor, wait.get(), "Print one JSON object");
   waitfor.WhenGiven([wait, action] { *action = [wait] { return WaitFor(*wait); }; });
 

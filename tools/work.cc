@@ -3,8 +3,10 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <cerrno>
 #include <csignal>
 #include <cstdlib>
+#include <cstring>
 #include <memory>
 #include <string>
 #include <string_view>
@@ -18,6 +20,7 @@
 #include "tools/commands.h"
 #include "tools/exit_status.h"
 #include "tools/json.h"
+#include "tools/printable.h"
 #include "tools/worker.h"
 
 namespace vestq {
@@ -26,9 +29,8 @@ namespace {
 // Three pipes each; more than this from one process is better served by several.
 constexpr uint32_t kConcurrencyMax = 1000;
 
-struct Options {
+struct Options : Where {
   WorkerOptions worker;
-  std::string server;
   std::string space;
   CommandOption space_option;
   std::string give_up;
@@ -38,27 +40,26 @@ struct Options {
 // With --drain, unless --give-up says something else: somebody waits for its end.
 constexpr Duration kDrainGiveUp = Seconds(60);
 
-int Usage(const std::string& text) {
-  fmt::print(stderr, "vestq work: {}\n", text);
-  return kExitUsage;
-}
+int Usage(const std::string& text) { return ComplainUsage("work", text); }
 
-bool IsProgram(const std::string& path) {
+// Why a file is no program; empty when it is one.
+std::string WhyNoProgram(const std::string& path) {
   struct stat status {};
-  return ::stat(path.c_str(), &status) == 0 && S_ISREG(status.st_mode) &&
-         ::access(path.c_str(), X_OK) == 0;
+  if (::stat(path.c_str(), &status) != 0) return std::strerror(errno);
+  if (!S_ISREG(status.st_mode)) return "it is no file";
+  return ::access(path.c_str(), X_OK) == 0 ? "" : "it is not executable (chmod +x)";
 }
 
-// Finds the program now, so that a misspelt one does not use up the attempts of every job.
-bool CanExecute(const std::string& program) {
-  if (program.find('/') != std::string::npos) return IsProgram(program);
+// Looks for the program now, so that a misspelt one does not use up the attempts of every job. Empty when it is there.
+std::string WhyNot(const std::string& program) {
+  if (program.find('/') != std::string::npos) return WhyNoProgram(program);
   const char* const variable = std::getenv("PATH");
   std::string_view path = variable == nullptr ? "/bin:/usr/bin" : variable;
   while (true) {
     const size_t colon = path.find(':');
     const std::string folder(path.substr(0, colon));
-    if (IsProgram((folder.empty() ? "." : folder) + "/" + program)) return true;
-    if (colon == std::string_view::npos) return false;
+    if (WhyNoProgram((folder.empty() ? "." : folder) + "/" + program).empty()) return "";
+    if (colon == std::string_view::npos) return "no folder of PATH has a program of that name";
     path.remove_prefix(colon + 1);
   }
 }
@@ -67,26 +68,6 @@ std::string DefaultName() {
   char host[256] = {};
   ::gethostname(host, sizeof host - 1);
   return std::string(host).substr(0, 150) + ":" + std::to_string(::getpid());
-}
-
-// What a drained worker has left: a paused queue looks empty to it.
-void TellPaused(Client* client, const std::vector<std::string>& queues) {
-  for (const std::string& queue : queues) {
-    const Result<ReplyPtr> reply = client->Call({"QUEUE", "INFO", queue});
-    if (!reply.ok()) {
-      if (reply.error().text().starts_with("NOTFOUND"))
-        fmt::print(stderr, "vestq work: there is no queue \"{}\"\n", queue);
-      continue;
-    }
-    const redisReply* const paused = FindInMap(**reply, "paused");
-    const redisReply* const ready = FindInMap(**reply, "ready");
-    if (paused == nullptr || ready == nullptr || paused->integer == 0) continue;
-    fmt::print(
-        stderr,
-        "vestq work: the queue \"{}\" is paused and gives no jobs out: {} ready ones are left "
-        "(vestq queue resume {})\n",
-        queue, ready->integer, queue);
-  }
 }
 
 // On stderr: stdout has what the commands print.
@@ -98,40 +79,44 @@ void PrintCounts(const Worker::Counts& counts) {
   fmt::print(stderr, "{}\n", out.dump());
 }
 
+// Whether a vestq answers there. One that waits for a queue that is not there is told: it may be misspelt.
+Error CheckServer(const Where& where, const WorkerOptions& worker) {
+  Result<Client> client = ConnectTo(where);
+  if (!client.ok()) return client.error();
+  VESTQ_RETURN_IF_ERROR(client->Call({"PING"}).error());
+  for (size_t i = 0; !worker.drain && i < worker.queues.size(); ++i) {
+    const Result<ReplyPtr> info = client->Call({"QUEUE", "INFO", worker.queues[i]});
+    if (info.ok() || info.error().code() == ErrorCode::kIo) continue;
+    if (info.error().code() != ErrorCode::kNotFound) return info.error();
+    fmt::print(stderr, "vestq work: there is no queue \"{}\" yet: waiting for its first job\n",
+               worker.queues[i]);
+  }
+  return Error::Ok();
+}
+
 int Work(Options* options, const std::vector<std::string>& command) {
   WorkerOptions& worker = options->worker;
   if (command.empty())
     return Usage("after the queues stands `--` and the command: vestq work mail -- ./send-mail");
-  if (!CanExecute(command[0]))
-    return Usage("\"" + command[0] + "\" cannot be executed: no file of that name is a program");
+  if (const std::string why = WhyNot(command[0]); !why.empty())
+    return Usage("\"" + command[0] + "\" cannot be executed: " + why);
   if (worker.queues.size() > limits::kQueuesPerLease) {
     return Usage("at most " + std::to_string(limits::kQueuesPerLease) + " queues");
-  }
-  if (worker.concurrency < 1 || worker.concurrency > kConcurrencyMax) {
-    return Usage("--concurrency must be 1 to " + std::to_string(kConcurrencyMax));
-  }
-  if (!worker.lease.empty()) {
-    const Result<Duration> lease = ParseDuration(worker.lease, "lease");
-    if (!lease.ok()) return Usage("--lease: " + lease.error().text());
-    if (*lease < limits::kLeaseMin || *lease > limits::kLeaseMax) {
-      return Usage("--lease must be " + DurationToText(limits::kLeaseMin) + " to " +
-                   DurationToText(limits::kLeaseMax));
-    }
   }
   const Result<Duration> give_up = options->give_up.empty()
                                        ? (worker.drain ? kDrainGiveUp : Duration(0))
                                        : ParseDuration(options->give_up, "--give-up");
   if (!give_up.ok()) return Usage(give_up.error().text());
   worker.give_up_ms = give_up->ms();
+  if (const Result<Duration> patience = ParseDuration(options->timeout); patience.ok())
+    worker.patience_ms = patience->ms();
   if (options->space_option.given()) worker.space = options->space;
   const Result<Address> address = ParseAddress(options->server);
   if (!address.ok()) return Usage("--server: " + address.error().text());
   worker.server = *address;
   // A server that has never been there is a wrong address more often than one that will come.
-  if (const Result<Client> client = Client::Connect(*address); !client.ok()) {
-    fmt::print(stderr, "vestq work: {}\n", client.error().text());
-    return kExitFailed;
-  }
+  if (const Error wrong = CheckServer(*options, worker); !wrong.ok())
+    return Complain("work", wrong);
   worker.command = command;
   if (worker.name.empty()) worker.name = DefaultName();
 
@@ -142,9 +127,8 @@ int Work(Options* options, const std::vector<std::string>& command) {
   Worker loop(worker);
   const int status = loop.Run();
   if (options->json) PrintCounts(loop.counts());
-  if (status != kExitOk || !worker.drain) return status;
-  if (Result<Client> client = Client::Connect(*address); client.ok())
-    TellPaused(&*client, worker.queues);
+  for (const std::string& line : loop.left())
+    fmt::print(stderr, "vestq work: {}\n", Printable(line));
   return status;
 }
 
@@ -163,8 +147,18 @@ constexpr char kHelp[] =
     "RESULT "
     "instead: waitfor\n"
     "                    and job show it if the job is kept (enqueue --keep, queue set keep=)\n"
-    "  anything else     the job fails, the end of stderr (4 KiB) is its reason; it runs again "
-    "after its back-off\n"
+    "  65, EX_DATAERR    the job is dead at once; --dead-on says which statuses do that\n"
+    "  75, EX_TEMPFAIL   the job fails and runs again after --again-in, whatever its back-off "
+    "says; "
+    "--again-on\n"
+    "  anything else     the job fails and runs again after its back-off; the end of stderr (4 "
+    "KiB) "
+    "is the reason of any\n"
+    "                    failure. Each uses an attempt, and the last one makes the job dead\n"
+    "  vestq fail, complete, release $VESTQ_RECEIPT   run by the command, end the lease there and "
+    "then, with a delay or\n"
+    "                    a reason of its own; then it ends soon, and its exit status counts for "
+    "nothing\n"
     "  while it runs     the lease is renewed each third of its length, also after the daemon was "
     "away\n"
     "  vestq checkpoint  run by the command: saves how far it is, for the next delivery\n"
@@ -201,9 +195,12 @@ void AddWork(Command program, const std::vector<std::string>* command, Action* a
   Command work = program.Add(
       "work", "Run a command for each job: vestq work QUEUE... [options] -- COMMAND...", kHelp);
   work.Value("QUEUE", &options->worker.queues, "Queues, served in this order").Required();
-  work.Value("--concurrency", &options->worker.concurrency, "Commands at a time").ShowDefault();
+  work.Value("--concurrency", &options->worker.concurrency, "Commands at a time")
+      .Between(1, kConcurrencyMax)
+      .ShowDefault();
   work.Value("--lease", &options->worker.lease,
-             "How long a job is ours without a renewal: 100ms to 7d (the job's)");
+             "How long a job is ours without a renewal: 100ms to 7d (the job's)")
+      .Span(limits::kLeaseMin, limits::kLeaseMax);
   work.Value("--worker", &options->worker.name, "Name shown beside the jobs it holds (host:pid)")
       .MayBeEmpty();
   options->space_option =
@@ -211,12 +208,28 @@ void AddWork(Command program, const std::vector<std::string>* command, Action* a
           .MayBeEmpty();
   work.Flag("--result", &options->worker.result,
             "The command's stdout becomes its job's RESULT and is not printed");
+  work.Value("--dead-on", &options->worker.exits.dead,
+             "Exit statuses that make the job dead at once, with commas between; 0: none (65)")
+      .OneValue()
+      .Commas()
+      .Between(0, 255);
+  work.Value("--again-on", &options->worker.exits.again,
+             "Exit statuses after which it runs again after --again-in; 0: none (75)")
+      .OneValue()
+      .Commas()
+      .Between(0, 255);
+  work.Value("--again-in", &options->worker.exits.again_in, "How long that is: 30s, 10m")
+      .Span(Duration(0), limits::kDelayMax)
+      .ShowDefault();
   work.Value("--give-up", &options->give_up,
              "Exit 1 when the server has been away this long and nothing runs; 0: never (1m "
-             "with --drain, else 0)");
-  AddServerOption(work, &options->server);
-  work.Flag("--drain", &options->worker.drain,
-            "Exit 0 once nothing is ready and nothing runs; says which queues are paused");
+             "with --drain, else 0)")
+      .Span(Duration(0), limits::kBlockMax);
+  AddServerOptions(work, options.get());
+  work.Flag(
+      "--drain", &options->worker.drain,
+      "Exit 0 once nothing is ready and nothing runs. Jobs that a limit holds are waited for; "
+      "those of a queue or space that is paused, or has concurrency 0, are left and named");
   work.Flag("--json", &options->json,
             "At the end print how many jobs were completed, failed, lost and released on stderr");
   work.Flag("--verbose", &options->worker.verbose,

@@ -11,26 +11,27 @@
 #include <utility>
 
 #include "engine/base/limits.h"
+#include "lease/duration_text.h"
 #include "tools/client.h"
 #include "tools/exit_status.h"
 #include "tools/job_environment.h"
 #include "tools/time_text.h"
+#include "tools/worker_words.h"
 
 namespace vestq {
+
+using worker_words::IsError;
+using worker_words::Views;
+
 namespace {
 
-constexpr char kBlock[] = "30s";        // one waiting LEASE; the next follows at once
+constexpr Duration kBlock = Seconds(30);  // one waiting LEASE; the next follows at once
+// With --drain: while commands run, which may put something into a queue; and while a limit holds.
+constexpr Duration kDrainBlock = Milliseconds(250);
+constexpr Duration kLimitBlock = Seconds(1);
 constexpr int64_t kFullPauseMs = 1000;  // after "max-leased is reached"
-constexpr int64_t kTellAgainMs = 250;   // after an answer that says nothing (NOTDURABLE, SHUTDOWN)
 constexpr int64_t kLeaseEndMs = 1000;   // for the server to answer the last LEASE when stopping
 constexpr int64_t kLeaveMs = 2000;      // for the RELEASEs of a second signal
-
-bool IsError(const redisReply* reply, std::string_view code) {
-  if (reply->type != REDIS_REPLY_ERROR) return false;
-  const std::string_view text(reply->str, reply->len);
-  return text.substr(0, code.size()) == code &&
-         (text.size() == code.size() || text[code.size()] == ' ');
-}
 
 std::string Field(const redisReply& job, std::string_view name) {
   const redisReply* value = FindInMap(job, name);
@@ -42,15 +43,6 @@ int64_t NumberField(const redisReply& job, std::string_view name) {
   return value == nullptr ? 0 : value->integer;
 }
 
-// After a third of the lease: two more tries fit before it ends.
-int64_t RenewAt(int64_t now_ms, int64_t left_ms) {
-  return now_ms + std::max<int64_t>(left_ms / 3, 10);
-}
-
-std::vector<std::string_view> Views(const std::vector<std::string>& words) {
-  return std::vector<std::string_view>(words.begin(), words.end());
-}
-
 int64_t Sooner(int64_t a, int64_t b) { return a < 0 ? b : b < 0 ? a : std::min(a, b); }
 
 }  // namespace
@@ -59,8 +51,9 @@ Worker::Worker(WorkerOptions options)
     : options_(std::move(options)),
       out_(STDOUT_FILENO),
       err_(STDERR_FILENO),
-      leasing_(options_.server, "leasing"),
-      telling_(options_.server, "renewing") {
+      leasing_(options_.server, "leasing", options_.patience_ms),
+      telling_(options_.server, "renewing", options_.patience_ms),
+      drain_(&telling_, options_.queues, options_.space) {
   for (uint32_t i = 0; i < options_.concurrency; ++i) slots_.push_back(std::make_unique<Slot>());
   sigset_t set;
   sigemptyset(&set);
@@ -161,7 +154,8 @@ void Worker::Turn(int64_t timeout_ms) {
 
 void Worker::Lease() {
   const uint32_t free = FreeSlots();
-  if (stopping_ || !leasing_.up() || leasing_.waiting() || free == 0 || out_.full() || err_.full())
+  if (stopping_ || !leasing_.up() || leasing_.waiting() || free == 0 || out_.full() ||
+      err_.full() || drain_.asking())
     return;
   if (NowMs() < lease_at_ms_) return;
   if (!telling_.up()) return;  // a job that could not be renewed is better left to others
@@ -169,10 +163,15 @@ void Worker::Lease() {
   command.insert(command.end(), options_.queues.begin(), options_.queues.end());
   command.insert(command.end(), {"COUNT", std::to_string(std::min(free, limits::kLeaseCountMax))});
   if (options_.space) command.insert(command.end(), {"SPACE", *options_.space});
-  if (!options_.drain) command.insert(command.end(), {"BLOCK", kBlock});
+  Duration block = kBlock;
+  if (options_.drain)
+    block = free < slots_.size() ? kDrainBlock : drain_waits_ ? kLimitBlock : Duration(0);
+  const std::string block_text = DurationToText(block);
+  if (block != Duration(0)) command.insert(command.end(), {"BLOCK", block_text});
   if (!options_.lease.empty()) command.insert(command.end(), {"FOR", options_.lease});
   if (!options_.name.empty()) command.insert(command.end(), {"WORKER", options_.name});
-  leasing_.Send(Views(command), [this](const redisReply* reply) { OnLeased(reply); });
+  leasing_.Send(
+      Views(command), [this](const redisReply* reply) { OnLeased(reply); }, block.ms());
 }
 
 void Worker::OnLeased(const redisReply* reply) {
@@ -181,15 +180,7 @@ void Worker::OnLeased(const redisReply* reply) {
     for (size_t i = 0; i < reply->elements; ++i) TakeJob(*reply->element[i]);
     return;
   }
-  if (reply->type == REDIS_REPLY_NIL) {
-    if (options_.drain && FreeSlots() == slots_.size()) {
-      Stop();
-    } else if (options_.drain) {
-      lease_at_ms_ =
-          NowMs() + kTellAgainMs;  // those that run may still put something into the queue
-    }
-    return;
-  }
+  if (reply->type == REDIS_REPLY_NIL) return OnNothing();
   if (IsError(reply, "FULL") || IsError(reply, "SHUTDOWN") || IsError(reply, "NOTDURABLE")) {
     spdlog::warn("LEASE: {}", ReplyText(*reply));
     lease_at_ms_ = NowMs() + kFullPauseMs;
@@ -198,6 +189,19 @@ void Worker::OnLeased(const redisReply* reply) {
   spdlog::error("LEASE: {}", ReplyText(*reply));
   status_ = kExitFailed;
   Stop();
+}
+
+void Worker::OnNothing() {
+  // What runs may still put something into a queue.
+  if (!options_.drain || stopping_ || FreeSlots() < slots_.size()) return;
+  if (!telling_.up()) return;
+  drain_.Ask([this](bool go_on) {
+    drain_waits_ = go_on;
+    if (!go_on) return Stop();
+    if (drain_told_ || drain_.waits_for().empty()) return;
+    drain_told_ = true;
+    spdlog::info("{}: waiting for them", drain_.waits_for());
+  });
 }
 
 void Worker::TakeJob(const redisReply& job) {
@@ -220,7 +224,7 @@ void Worker::TakeJob(const redisReply& job) {
     return GiveBack(id, receipt, error.text().c_str());
   }
   slot->state = Slot::State::kRunning;
-  slot->renew_at_ms = RenewAt(NowMs(), NumberField(job, "lease-left"));
+  slot->renew_at_ms = worker_words::RenewAt(NowMs(), NumberField(job, "lease-left"));
   if (options_.verbose) spdlog::info("job {} attempt {}: started", id, slot->attempt);
 }
 
@@ -241,117 +245,6 @@ void Worker::GiveBack(const std::string& id, const std::string& receipt, const c
       spdlog::info("job {}: given back ({})", id, why);
     }
   });
-}
-
-void Worker::Renew(Slot* slot, int64_t now_ms) {
-  if (slot->state == Slot::State::kFree || slot->lost || slot->renewing || slot->telling ||
-      !telling_.up() || now_ms < slot->renew_at_ms) {
-    return;
-  }
-  slot->renewing = true;
-  telling_.Send({"RENEW", slot->receipt},
-                [this, slot, serial = slot->serial](const redisReply* reply) {
-                  if (slot->serial == serial && slot->state != Slot::State::kFree)
-                    OnRenewed(slot, reply);
-                });
-}
-
-void Worker::OnRenewed(Slot* slot, const redisReply* reply) {
-  slot->renewing = false;
-  if (reply == nullptr) return;  // asked again as soon as there is a connection
-  if (reply->type == REDIS_REPLY_INTEGER) {
-    slot->renew_at_ms = RenewAt(NowMs(), reply->integer);
-  } else if (IsError(reply, "LEASELOST") && slot->state == Slot::State::kRunning) {
-    spdlog::warn("job {} attempt {}: lease lost, its command is killed", slot->id, slot->attempt);
-    slot->lost = true;
-    ++counts_.lost;
-    slot->child.Kill(SIGKILL);
-  } else {
-    if (!IsError(reply, "LEASELOST"))
-      spdlog::warn("job {}: RENEW: {}", slot->id, ReplyText(*reply));
-    slot->renew_at_ms = NowMs() + kFullPauseMs;
-  }
-}
-
-void Worker::OnChildren() {
-  for (const auto& slot : slots_) {
-    if (slot->child.running() && slot->child.Reap(&out_, &err_)) OnEnded(slot.get());
-  }
-}
-
-void Worker::OnEnded(Slot* slot) {
-  if (slot->lost || leaving_) return Free(slot);
-  slot->state = Slot::State::kEnded;
-  slot->out_mark = out_.taken();
-  slot->err_mark = err_.taken();
-  Judge(slot);
-}
-
-void Worker::Judge(Slot* slot) {
-  const std::string& output = slot->child.output();
-  const bool too_long = output.size() > limits::kResultBytes;
-  if (slot->child.succeeded() && !too_long) {
-    slot->verdict = {"COMPLETE", slot->receipt};
-    if (options_.result) slot->verdict.insert(slot->verdict.end(), {"RESULT", output});
-    return;
-  }
-  const std::string what =
-      slot->child.succeeded()
-          ? fmt::format("what it printed is longer than the largest RESULT, {} bytes",
-                        limits::kResultBytes)
-          : slot->child.StatusText();
-  spdlog::warn("job {} attempt {}: failed: {}", slot->id, slot->attempt, what);
-  slot->verdict = {"FAIL", slot->receipt, "REASON",
-                   slot->child.succeeded() ? what : slot->child.Reason()};
-}
-
-void Worker::Tell(Slot* slot, int64_t now_ms) {
-  const bool written = (out_.broken() || out_.written() >= slot->out_mark) &&
-                       (err_.broken() || err_.written() >= slot->err_mark);
-  if (slot->telling || !written || !telling_.up() || now_ms < slot->tell_at_ms) return;
-  slot->telling = true;
-  telling_.Send(Views(slot->verdict), [this, slot, serial = slot->serial](const redisReply* reply) {
-    if (slot->serial == serial && slot->state != Slot::State::kFree) OnTold(slot, reply);
-  });
-}
-
-void Worker::OnTold(Slot* slot, const redisReply* reply) {
-  const std::string& what = slot->verdict[0];
-  slot->telling = false;
-  if (reply == nullptr || IsError(reply, "NOTDURABLE")) {
-    spdlog::warn("job {} attempt {}: {} unanswered ({}), asking again", slot->id, slot->attempt,
-                 what, reply == nullptr ? "the connection went away" : ReplyText(*reply));
-    slot->unsure = true;
-    slot->tell_at_ms = NowMs() + (reply == nullptr ? 0 : kTellAgainMs);
-    return;
-  }
-  if (IsError(reply, "SHUTDOWN")) {
-    slot->tell_at_ms = NowMs() + kTellAgainMs;
-    return;
-  }
-  if (IsError(reply, "LEASELOST")) {
-    ++counts_.lost;
-    spdlog::warn("job {} attempt {}: {}: lease lost, {}", slot->id, slot->attempt, what,
-                 slot->unsure ? "so the unanswered one was carried out, or the job will run again"
-                              : "so the job will run again");
-  } else if (reply->type == REDIS_REPLY_ERROR) {
-    spdlog::error("job {} attempt {}: {}: {}", slot->id, slot->attempt, what, ReplyText(*reply));
-  } else {
-    ++(what == "COMPLETE" ? counts_.completed : counts_.failed);
-    if (options_.verbose) {
-      spdlog::info("job {} attempt {}: {}", slot->id, slot->attempt,
-                   what == "COMPLETE" ? "completed" : "reported failed");
-    }
-  }
-  Free(slot);
-}
-
-void Worker::Free(Slot* slot) {
-  slot->state = Slot::State::kFree;
-  slot->serial = 0;
-  slot->renewing = slot->lost = slot->telling = slot->unsure = false;
-  slot->tell_at_ms = 0;
-  slot->verdict.clear();
 }
 
 void Worker::OnSignal(uint32_t signal) {
@@ -383,7 +276,7 @@ void Worker::LeaveNow() {
 bool Worker::Done(int64_t now_ms) {
   if (!stopping_) return false;
   if (!leasing_.closed() && now_ms >= lease_end_by_ms_) leasing_.Close();
-  const bool idle = FreeSlots() == slots_.size() && giving_back_ == 0;
+  const bool idle = FreeSlots() == slots_.size() && giving_back_ == 0 && asking_ == 0;
   const bool written = out_.Poll().fd < 0 && err_.Poll().fd < 0;
   if (leasing_.closed() && idle && written) return true;
   if (!leaving_ || now_ms < leave_by_ms_) return false;

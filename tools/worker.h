@@ -16,15 +16,19 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "tools/address.h"
 #include "tools/child.h"
+#include "tools/drain.h"
 #include "tools/line_sink.h"
 #include "tools/link.h"
+#include "tools/verdict.h"
 
 namespace vestq {
 
@@ -38,8 +42,10 @@ struct WorkerOptions {
   std::optional<std::string> space;  // only jobs of this one
   bool result = false;               // what a command prints is its job's RESULT
   int64_t give_up_ms = 0;            // the server has been away so long: leave; 0: never
-  bool drain = false;                // leave once there is nothing to lease and nothing runs
-  bool verbose = false;              // a log line for each start and end
+  int64_t patience_ms = 0;           // a server that is silent for so long is gone; 0: never
+  ExitRules exits;
+  bool drain = false;    // leave once there is nothing to lease and nothing runs
+  bool verbose = false;  // a log line for each start and end
 };
 
 class Worker {
@@ -48,7 +54,7 @@ class Worker {
   ~Worker();
 
   // Jobs since the start, by how they ended for this worker: those whose end the server has answered, those whose
-  // lease was over first, and those given back.
+  // lease was over first (also when the command itself ended it), and those given back.
   struct Counts {
     uint64_t completed = 0;
     uint64_t failed = 0;
@@ -56,6 +62,8 @@ class Worker {
     uint64_t released = 0;
   };
   const Counts& counts() const { return counts_; }
+  // With `drain`, after Run: what was left in the queues, a line each.
+  const std::vector<std::string>& left() const { return drain_.left(); }
 
   // Until told to stop by SIGTERM or SIGINT (which the caller has blocked, with SIGCHLD). Returns
   // an exit status. Blocks.
@@ -79,11 +87,13 @@ class Worker {
     int64_t tell_at_ms = 0;
     uint64_t out_mark = 0;  // output that must be written first (WORK-2)
     uint64_t err_mark = 0;
-    std::vector<std::string> verdict;  // the command to send
+    Verdict verdict;
   };
 
   void Lease();
   void OnLeased(const redisReply* reply);
+  // Drained: nothing was leased.
+  void OnNothing();
   void TakeJob(const redisReply& job);
   void GiveBack(const std::string& id, const std::string& receipt, const char* why);
   void Renew(Slot* slot, int64_t now_ms);
@@ -92,13 +102,20 @@ class Worker {
   void OnEnded(Slot* slot);
   void Tell(Slot* slot, int64_t now_ms);
   void OnTold(Slot* slot, const redisReply* reply);
+  // It was answered with what it did.
+  void LogTold(const Slot& slot, const redisReply& reply);
+  // Its lease was over before: says how the job stands now, which the server knows.
+  void OnOver(const Slot& slot);
+  // Whether the result of a completed job was kept: one warning, not one a job.
+  void CheckKept(const Slot& slot);
+  // A question whose answer is awaited before leaving.
+  void Ask(const std::vector<std::string_view>& command,
+           std::function<void(const redisReply& reply)> answer);
   void Free(Slot* slot);
   void OnSignal(uint32_t signal);
   void Stop();
   void LeaveNow();
   bool Done(int64_t now_ms);
-  // What to say of a command that has ended.
-  void Judge(Slot* slot);
   // Ms until the server has been away for too long; 0 when it has, -1 while that is no question. Commands
   // that run are waited for: nobody else can tell how they end.
   int64_t GiveUpIn(int64_t now_ms);
@@ -120,7 +137,12 @@ class Worker {
   bool leaving_ = false;
   int64_t leave_by_ms_ = 0;
   int64_t lease_end_by_ms_ = 0;
-  uint32_t giving_back_ = 0;    // RELEASEs sent, not answered
+  uint32_t giving_back_ = 0;  // RELEASEs sent, not answered
+  uint32_t asking_ = 0;       // questions sent, not answered
+  bool result_checked_ = false;
+  DrainCheck drain_;
+  bool drain_waits_ = false;  // jobs are ready that a limit will let start
+  bool drain_told_ = false;
   int64_t away_since_ms_ = -1;  // -1: there is a connection
   int status_ = 0;
   Counts counts_;

@@ -11,6 +11,7 @@
 #include "tools/commands.h"
 #include "tools/exit_status.h"
 #include "tools/json.h"
+#include "tools/printable.h"
 
 namespace vestq {
 namespace {
@@ -36,7 +37,7 @@ int Show(const WorkersOptions& o) {
       const redisReply& row = *rows.element[i];
       const auto text = [&row](std::string_view name) {
         const redisReply* const value = FindInMap(row, name);
-        return value == nullptr ? std::string() : OnOneLine(ReplyText(*value));
+        return value == nullptr ? std::string() : Printable(ReplyText(*value));
       };
       const redisReply* const oldest = FindInMap(row, "oldest");
       if (o.json) {

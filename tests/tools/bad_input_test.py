@@ -48,6 +48,10 @@ class WrongOptions(Case):
                 (["--max-leased", "0"], "must be 1 to 1000000000"),
                 (["--max-leased", "-5"], "must be 1 to 1000000000"),
                 (["--max-leased", "18446744073709551616"], "must be 1 to 1000000000"),
+                (["--max-payload", "much"], "--max-payload: \"much\" is not a size"),
+                (["--max-payload", "1KiB"], "must be 64KiB to 16MiB"),
+                (["--max-payload", "17MiB"], "must be 64KiB to 16MiB: with --memory 256MiB a sixteenth of it"),
+                (["--max-payload", "65MiB", "--memory", "2GiB"], "must be 64KiB to 64MiB"),
                 (["--data", ""], "--data"),
                 (["--no-such-option"], "--no-such-option"),
                 (["surplus"], "surplus")]:
@@ -97,11 +101,36 @@ class WrongOptions(Case):
                 (["export", "--state", "done"], "dead"),
                 (["export", "--state", "dead", "--format", "fdb"], "no vesting time"),
                 (["export", "--tuple-version", "one"], "--tuple-version"),
+                (["export", "--tuple-version", "5"], "--format fdb"),
                 (["import", "--server", "x"], "HOST:PORT"),
                 (["import", "--window", "5"], "5s"),
                 (["import", "--format", "fdb", "--redrive"], "dead letters"),
+                (["schedule", "next", "30", "2", "*", "*", "*"],
+                 "vestq schedule next: not expected: 2 * * *; words that belong together stand in quotes; "),
+                (["enqueue", "q", "x", "--prio", "5"], "vestq enqueue: not expected: --prio 5; "),
                 (["check"], "DIR")]:
             self.refused(words, text)
+
+    def test_a_duration_without_its_unit_is_the_same_mistake_everywhere(self):
+        for words in (["enqueue", "q", "x", "--lease", "5"], ["enqueue", "q", "x", "--delay", "5"],
+                      ["enqueue", "q", "x", "--unique", "k", "--for", "5"], ["enqueue", "q", "x", "--keep", "5"],
+                      ["work", "q", "--lease", "5", "--", "true"], ["work", "q", "--give-up", "5", "--", "true"],
+                      ["waitfor", "1", "--at-most", "5"], ["lease", "q", "--block", "5"], ["lease", "q", "--for", "5"],
+                      ["renew", "1.1.1", "--for", "5"], ["fail", "1.1.1", "--delay", "5"], ["release", "1.1.1", "--delay", "5"],
+                      ["checkpoint", "x", "--receipt", "1.1.1", "--for", "5"], ["queue", "pause", "q", "--for", "5"],
+                      ["space", "pause", "q", "s", "--for", "5"], ["reschedule", "1", "--delay", "5"],
+                      ["schedule", "set", "s", "q", "x", "--every", "5"], ["stats", "--timeout", "5"]):
+            self.refused(words, "'5': a duration needs its unit: write 5s or 5ms")
+            self.refused(words, words[-4] + ": '5'" if words[0] == "work" else words[-2] + ": '5'")
+
+    def test_options_that_contradict_each_other_are_told_before_a_server_is_asked(self):
+        for words in (["enqueue", "q", "x", "--delay", "1s", "--at", "2030-01-01T00:00:00Z"],
+                      ["enqueue", "q", "x", "--replace"], ["enqueue", "q", "x", "--for", "1m"],
+                      ["schedule", "set", "s", "q", "x", "--every", "5m", "--cron", "@daily"],
+                      ["schedule", "set", "s", "q", "x", "--every", "5m", "--tz", "UTC"],
+                      ["schedule", "set", "s", "q", "x"], ["fail", "1.1.1", "--delay", "1s", "--dead"],
+                      ["reschedule", "1", "--delay", "1s", "--at", "2030-01-01T00:00:00Z"]):
+            self.refused(words, "vestq " + " ".join(words[:2] if words[0] == "schedule" else words[:1]) + ": ")
 
     def test_an_address_that_cannot_be_had_is_told_before_a_store_is_made(self):
         with socket.socket() as taken:

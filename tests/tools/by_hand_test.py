@@ -28,7 +28,7 @@ class ByHand(DaemonCase):
         self.assertRegex(shown, r"(?m)^deadline +20\d\d-\d\d-\d\dT")
         self.assertEqual(self.vestq("lease", "q", status=6).stdout, "")
         self.assertEqual(self.vestq("lease", "q", "--block", "10ms", status=6).stderr, "")
-        self.assertIn("RANGE", self.vestq("lease", "q", "--count", "0", status=1).stderr)
+        self.assertIn("must be 1 to 1000", self.vestq("lease", "q", "--count", "0", status=2).stderr)
 
     def test_a_payload_that_is_no_text(self):
         self.enqueue(bytes(range(256)))

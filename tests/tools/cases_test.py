@@ -347,7 +347,7 @@ class B19Restarts(Cases):
         """Jobs by queue and state as each command shows them; INFO knows their sums only, and no kept results."""
         names = [name.decode() for name in self.client.call("QUEUES")[1]]
         text = dict(line.split(":", 1) for line in self.client.call("INFO").decode().split("\r\n") if ":" in line)
-        shown = {one["name"]: one for one in json.loads(self.vestq("stats", "--json").stdout)["queues"]}
+        shown = {one["queue"]: one for one in json.loads(self.vestq("stats", "--json").stdout)["queues"]}
         return {"QUEUE INFO": {name: {state: self.info(name)[state] for state in states} for name in names},
                 "PEEK": {name: {state: self.listed(name, state) for state in states} for name in names},
                 "stats": {name: {state: one[state] for state in states} for name, one in shown.items()},

@@ -56,8 +56,8 @@ class Enqueue(DaemonCase):
         self.assertTrue(self.job(json.loads(self.enqueue("q", "x", "--json").stdout)["id"]))
 
     def test_what_the_server_refuses_is_said_in_its_words(self):
-        self.assertIn("RANGE", self.enqueue("q" * 201, "x", status=1).stderr)
-        self.assertIn("30s", self.enqueue("q", "x", "--delay", "30", status=1).stderr)
+        self.assertIn("RANGE", self.enqueue("q" * 201, "x", status=2).stderr)
+        self.assertIn("30s", self.enqueue("q", "x", "--delay", "30", status=2).stderr)
         self.assertIn("TOOBIG", self.enqueue("q", "--stdin", stdin=b"x" * (2 << 20), status=1).stderr)
 
     def test_each_line_is_a_job_and_ids_come_in_order(self):
@@ -73,8 +73,8 @@ class Enqueue(DaemonCase):
         self.assertEqual([self.job(i)["payload"] for i in done.stdout.split()], [b"one", b"", b"three"])
         self.assertEqual(self.enqueue("q", "--lines", "--together").stdout, "")
         lines = b"\n".join(b"x" for _ in range(1001))
-        self.assertIn("RANGE", self.enqueue("r", "--lines", "--together", stdin=lines, status=1).stderr)
-        self.enqueue("r", "--lines", "--together", "--unique", "k", stdin=b"x", status=1)
+        self.assertIn("RANGE", self.enqueue("r", "--lines", "--together", stdin=lines, status=2).stderr)
+        self.enqueue("r", "--lines", "--together", "--unique", "k", stdin=b"x", status=2)
         self.assertEqual(harness.run("queue", "info", "r", "--server", self.server.address).returncode, 1)
 
     def test_no_line_is_no_job(self):
@@ -100,6 +100,27 @@ class Enqueue(DaemonCase):
         _, errors = process.communicate(timeout=harness.DEADLINE)
         self.assertEqual(process.returncode, 1)
         self.assertRegex(errors.decode(), r"lines \d+ to \d+ were sent and may or may not be enqueued")
+
+
+class Refused(harness.DaemonCase):
+    def test_lines_that_are_refused_for_one_reason_are_told_once(self):
+        words = ["enqueue", "q", "--lines", "--server", self.server.address]
+        done = harness.run(*words, "--backoff", "odd", stdin=b"x\n" * 3000)
+        self.assertEqual(done.returncode, 1)
+        said = done.stderr.splitlines()
+        self.assertLess(len(said), 10)  # one, or more when the pipe was empty for a moment
+        self.assertRegex(said[0], "^vestq enqueue: lines 1 to [0-9]+: ERR BACKOFF")
+        self.assertRegex(said[-1], "lines [0-9]+ to 3000: ERR BACKOFF")
+        done = harness.run(*words, stdin=b"a\n" + b"x" * (2 << 20) + b"\nb\n")
+        self.assertRegex(done.stderr, "^vestq enqueue: line 2: TOOBIG .*\n$")
+        self.assertEqual(len(done.stdout.splitlines()), 2)
+
+    def test_how_many_payloads_were_given(self):
+        self.assertIn("there are 2", self.vestq("enqueue", "q", "x", "--lines", status=2).stderr)
+        self.assertIn("there is none", self.vestq("enqueue", "q", status=2).stderr)
+
+    def test_a_header_needs_a_name(self):
+        self.assertIn("NAME=VALUE", self.vestq("enqueue", "q", "x", "--header", "=b", status=2).stderr)
 
 
 if __name__ == "__main__":

@@ -48,7 +48,7 @@ class Export(Moving):
         jobs, _ = self.export()
         by_id = {job["id"]: job for job in jobs}
         self.assertEqual(set(by_id), {first, second, zeros})
-        self.assertEqual(by_id[zeros]["payload-base64"], base64.b64encode(bytes(1000)).decode())
+        self.assertEqual(by_id[zeros]["payload"], "\0" * 1000)
         job = by_id[first]
         enqueued, left = job.pop("enqueued"), job.pop("vests-in")
         self.assertLess(abs(enqueued - time.time() * 1000), 60_000)
@@ -146,6 +146,14 @@ class Export(Moving):
         self.vestq("import", self.path("absent"), status=1)
         self.vestq("import", self.path("file"), "--window", "5", status=2)
 
+    def test_a_time_by_hand_may_be_rfc_3339(self):
+        self.assertEqual(self.load([{"queue": "later", "payload": "a", "vests": "2033-01-31T08:00:00Z"}])[0]["imported"], 1)
+        job = self.client.call("PEEK", "later", "STATE", "scheduled")[1][0]
+        self.assertEqual(to_map(job)["vests"], 1990771200000)
+        self.assertIn("vests 'soon': a time is expected",
+                      self.load([{"queue": "later", "payload": "a", "vests": "soon"}], status=1)[1])
+        self.assertIn("--window 0 adds them", harness.run("import", "--help").stdout)
+
     def test_progress_goes_to_a_terminal_only(self):
         self.client.call("ENQUEUE", "q", "x")
         self.assertNotIn("\r", self.export()[1])
@@ -157,7 +165,7 @@ class Export(Moving):
         self.assertEqual(done.returncode, 0)
         said = os.read(leader, 4096).decode()
         self.assertIn("\rvestq export: 1 jobs exported\r\n", said)
-        self.assertIn("vestq export: 1 jobs of 1 queues", said)
+        self.assertIn("vestq export: 1 job of 1 queue", said)
 
     def test_a_unique_key_of_its_own_is_kept_and_counted(self):
         lines = [{"queue": "q", "payload": "one", "id": "1", "unique": "k"}, {"queue": "q", "payload": "two", "id": "2",
@@ -180,6 +188,7 @@ class Export(Moving):
                ({**good, "queue": "a b"}, "queue name"), ({**good, "payload": None}, "payload: a string"),
                ({**good, "payload-base64": "eA=="}, "contradict"), ({"queue": "q", "payload-base64": "e"}, "base64"),
                ({**good, "prioritty": 5}, "'prioritty' is no field of a job"), ({**good, "priority-base64": ""}, "no field"),
+               ('{"queue":"q","payload":"a","payload":"b"}', "'payload' stands there twice"),
                ({**good, "priority": -1}, "priority: a whole number"), ({**good, "priority": 1.5}, "priority: a whole number"),
                ({**good, "priority": "5"}, "priority: a whole number"), ({**good, "priority": 2 ** 32}, "RANGE PRIORITY"),
                ({**good, "space": "s" * 201}, "RANGE"), ({**good, "attempts": 10 ** 10}, "RANGE ATTEMPTS"),

@@ -36,7 +36,7 @@ class Handle(DaemonCase):
                          (ident, "scheduled", 7, "hello"))
         self.assertEqual(self.vestq("job", ident, "--only-payload"), "hello")
         self.assertIn("no job 4711", self.vestq("job", "4711", status=1))
-        self.assertIn("job id", self.vestq("job", "x", status=1))
+        self.assertIn("job id", self.vestq("job", "x", status=2))
 
     def test_promote_reschedule_and_cancel(self):
         ident = self.enqueue("x", "DELAY", "1h")
@@ -59,6 +59,16 @@ class Handle(DaemonCase):
         self.assertIn("revoked", self.vestq("revoke", ident))
         self.assertEqual(json.loads(self.vestq("job", ident, "--json"))["state"], "ready")
 
+    def test_several_jobs_at_once(self):
+        ids = [self.enqueue("x") for _ in range(3)]
+        shown = [json.loads(line) for line in self.vestq("job", *ids, "--json").splitlines()]
+        self.assertEqual([job["id"] for job in shown], ids)
+        self.assertEqual(self.vestq("job", *ids[:2]).count("state "), 2)
+        done = DaemonCase.vestq(self, "cancel", ids[0], "4711", ids[1], status=1)
+        self.assertEqual(done.stdout, f"{ids[0]} cancelled\n{ids[1]} cancelled\n")
+        self.assertIn("there is no unfinished or dead job 4711", done.stderr)
+        self.assertEqual(self.vestq("promote", ids[2]), f"{ids[2]} promoted\n")
+
     def test_peek_over_pages(self):
         ids = [self.enqueue("job %d" % i, "SPACE", "s") for i in range(1200)]
         lines = self.vestq("peek", "q", "--all", "--json").splitlines()
@@ -69,8 +79,9 @@ class Handle(DaemonCase):
         first = json.loads(self.vestq("peek", "q", "--count", "1", "--json", "--payload"))
         self.assertEqual(first["payload"], "job 0")
         self.assertIn("NOTFOUND", self.vestq("peek", "none", status=1))
-        self.assertIn("expected", self.vestq("peek", "q", "--state", "odd", status=1))
-        self.assertIn("--count must be 1", self.vestq("peek", "q", "--count", "0", status=2))
+        self.assertIn("expected", self.vestq("peek", "q", "--state", "odd", status=2))
+        for count in ("0", "-1", "99999999999999999999"):
+            self.assertIn("must be 1 to", self.vestq("peek", "q", "--count", count, status=2))
         self.vestq("peek", "q", "--payload", status=2)
         self.vestq("peek", "q", "--all", "--count", "3", status=2)
 
@@ -113,6 +124,8 @@ class Handle(DaemonCase):
         self.assertEqual(self.vestq("redrive", "q", "--all", "--to", "r"), "3\n")
         self.assertEqual(len(self.vestq("peek", "r", "--json").splitlines()), 3)
         self.vestq("redrive", "q", status=2)
+        self.die("x")
+        self.assertEqual(self.vestq("redrive", "q", "--all", "--rate", "5"), "1\n")
         self.vestq("redrive", "q", "--all", "--count", "2", status=2)
 
     def stuck(self):

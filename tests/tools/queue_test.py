@@ -61,7 +61,7 @@ class Queue(DaemonCase):
         self.assertEqual(json.loads(self.vestq("purge", "q", "--state", "scheduled", "--json").stdout),
                          {"queue": "q", "removed": 1})
         self.assertEqual(self.vestq("purge", "q").stdout, "2\n")
-        self.assertIn("expected", self.vestq("purge", "q", "--state", "odd", status=1).stderr)
+        self.assertIn("expected", self.vestq("purge", "q", "--state", "odd", status=2).stderr)
         self.assertIn("NOTFOUND", self.vestq("purge", "none", status=1).stderr)
         self.vestq("purge", "q", "--id", "1", "--state", "dead", status=2)
         self.assertIn("Examples:", harness.run("purge", "--help").stdout)
@@ -72,6 +72,35 @@ class Queue(DaemonCase):
         self.assertEqual(json.loads(self.vestq("queue", "drop", "q", "--json").stdout), {"queue": "q", "removed": 1})
         self.assertIn("NOTFOUND", self.vestq("queue", "info", "q", status=1).stderr)
         self.assertIn("NOTFOUND", self.vestq("queue", "drop", "q", status=1).stderr)
+
+    def dead(self, count):
+        for _ in range(count):
+            self.client.call("ENQUEUE", "q", "x")
+            self.client.call("FAIL", to_map(self.client.call("LEASE", "q")[0])["receipt"], "DEAD")
+
+    def test_dead_letters_that_an_option_would_drop_are_asked_for(self):
+        self.dead(3)
+        for setting, what in (("dead-max=0", "all 3"), ("dead-keep=0", "all 3"), ("DEAD-KEEP=0s", "all 3"),
+                              ("dead-max=2", "the 1 oldest of 3"), ("dead-keep=1h", "those of 3 that died more than 1h ago")):
+            refused = self.vestq("queue", "set", "q", "attempts=9", setting, status=1).stderr
+            self.assertIn(f'drops dead letters of the queue "q" for good: {what}; nothing was changed (--yes', refused)
+            self.assertEqual(self.at_a_terminal("queue", "set", "q", setting, answer=b"n\n"), 1)
+        self.assertEqual((self.info()["dead"], self.info()["attempts"], self.info()["dead-max"]), (3, 25, 1_000_000))
+        for setting in ("dead-max=3", "dead-keep=36500d", "attempts=8"):
+            self.assertEqual(self.vestq("queue", "set", "q", setting).stderr, "")
+        self.assertIn("the 1 oldest of 3", self.vestq("queue", "set", "q", "dead-max=2", "--yes").stderr)
+        self.assertEqual(self.at_a_terminal("queue", "set", "q", "dead-max=0", answer=b"y\n"), 0)
+        self.vestq("queue", "set", "new", "dead-max=0", "dead-keep=0")
+
+    def test_none_where_it_means_nothing_is_refused_with_what_to_write(self):
+        self.assertIn("dead-max 'none': write 281474976710656 to keep all of them; 0 keeps none",
+                      self.vestq("queue", "set", "q", "dead-max=none", status=2).stderr)
+        self.assertIn("dead-keep 'none': write 36500d to keep them for ever; 0 keeps none",
+                      self.vestq("queue", "set", "q", "dead-keep=none", status=2).stderr)
+        self.assertIn("attempts 'none': write 0 for no limit", self.vestq("queue", "set", "q", "attempts=none", status=2).stderr)
+        text = harness.run("queue", "set", "--help").stdout
+        self.assertIn("0: NONE", text)
+        self.assertIn("dead-max=281474976710656", text)
 
     def test_a_person_is_asked_first(self):
         self.vestq("enqueue", "q", "x")
@@ -95,7 +124,7 @@ class Queue(DaemonCase):
 
     def test_what_is_wrong_is_said(self):
         self.assertIn("OPTION=VALUE", self.vestq("queue", "set", "q", "lease", status=2).stderr)
-        self.assertIn("30s", self.vestq("queue", "set", "q", "lease=30", status=1).stderr)
+        self.assertIn("30s", self.vestq("queue", "set", "q", "lease=30", status=2).stderr)
         self.assertIn("NOTFOUND", self.vestq("queue", "info", "nothing", status=1).stderr)
         self.assertEqual(harness.run("queue").returncode, 2)
 

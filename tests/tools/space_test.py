@@ -56,7 +56,7 @@ class Spaces(DaemonCase):
     def test_what_is_wrong_is_said(self):
         self.assertIn("NOTFOUND", self.vestq("spaces", "none", status=1).stderr)
         self.assertIn("NOTFOUND", self.vestq("space", "info", "none", "s", status=1).stderr)
-        self.assertIn("weight", self.vestq("space", "set", "q", "s", "weight=0", status=1).stderr)
+        self.assertIn("weight", self.vestq("space", "set", "q", "s", "weight=0", status=2).stderr)
         self.assertIn("OPTION=VALUE", self.vestq("space", "set", "q", "s", "weight", status=2).stderr)
         self.assertIn("there are: info, set, ", self.vestq("space", "dance", status=2).stderr)
 

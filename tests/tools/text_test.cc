@@ -8,6 +8,7 @@
 
 #include "tools/address.h"
 #include "tools/encoding.h"
+#include "tools/printable.h"
 #include "tools/time_text.h"
 #include "tools/units.h"
 
@@ -21,6 +22,34 @@ TEST(ParseSize, UnitsArePowersOf1024) {
   EXPECT_EQ(*ParseSize("256M"), uint64_t{256} << 20);
   EXPECT_EQ(*ParseSize("256MiB"), uint64_t{256} << 20);
   EXPECT_EQ(*ParseSize("2G"), uint64_t{2} << 30);
+}
+
+TEST(Printable, NothingThatATerminalObeysIsLeft) {
+  const std::pair<std::string_view, std::string_view> cases[] = {
+      {"", ""},
+      {"text \xc3\xa4 \xe2\x82\xac \xf0\x9f\x98\x80",
+       "text \xc3\xa4 \xe2\x82\xac \xf0\x9f\x98\x80"},
+      {"a\nb\r\tc", R"(a\nb\r\tc)"},
+      {std::string_view("\0\x1b[2J\x7f", 6), R"(\x00\x1b[2J\x7f)"},
+      {"\xc2\x9b\xc2\xa0", "\\xc2\\x9b\xc2\xa0"},           // CSI; a blank that is none of them
+      {"\xff\xe2\x82", R"(\xff\xe2\x82)"},                  // no UTF-8, and a cut character
+      {"\xc0\x8a\xed\xa0\x80", R"(\xc0\x8a\xed\xa0\x80)"},  // a newline in two bytes; half a pair
+      {"C:\\new", "C:\\new"}};
+  for (const auto& [text, shown] : cases) EXPECT_EQ(Printable(text), shown);
+}
+
+TEST(Tail, DoesNotBeginInsideACharacter) {
+  const std::string text =
+      "ab\xe2\x82\xac"
+      "cd";
+  EXPECT_EQ(Tail(text, 7), text);
+  EXPECT_EQ(Tail(text, 5),
+            "\xe2\x82\xac"
+            "cd");
+  EXPECT_EQ(Tail(text, 4), "cd");
+  EXPECT_EQ(Tail(text, 3), "cd");
+  EXPECT_EQ(Tail(text, 0), "");
+  EXPECT_EQ(Tail("\x80\x80\x80\x80\x80", 4), "\x80");  // no UTF-8: not all of it is given up
 }
 
 TEST(CheckMoment, SecondsAreNoMilliseconds) {

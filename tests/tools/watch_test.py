@@ -35,8 +35,14 @@ class Watch(DaemonCase):
         gone = self.vestq("waitfor", ident, status=4)
         self.assertIn("gone", gone.stdout)
         self.assertIn(f"there is no job {ident}", gone.stderr)
-        self.assertIn("job id", self.vestq("waitfor", "x", status=1).stderr)
+        self.assertIn("job id", self.vestq("waitfor", "x", status=2).stderr)
         self.vestq("waitfor", status=2)
+
+    def test_tail_says_that_a_queue_is_not_there(self):
+        tail = self.start("tail", "nope")
+        self.assertEqual(harness.read_line(tail.stderr), 'vestq tail: there is no queue "nope" yet')
+        self.client.call("ENQUEUE", "nope", "x")
+        self.assertIn("enqueued", harness.read_line(tail.stdout))
 
     def waiting(self, *words):
         """A `waitfor` that waits."""
@@ -84,7 +90,7 @@ class Watch(DaemonCase):
         self.assertEqual(events[2]["reason"], "two\nlines")
         lines = [harness.read_line(plain.stdout) for _ in range(5)]
         self.assertRegex(lines[0], r"^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z  enqueued +q  %s$" % ident)
-        self.assertTrue(any("failed" in x and "worker w  reason: two lines" in x for x in lines), lines)
+        self.assertTrue(any("failed" in x and "worker w  reason: two\\nlines" in x for x in lines), lines)
         self.assertTrue(any(" other " in x for x in lines), lines)
         plain.send_signal(signal.SIGINT)
         self.assertEqual(plain.wait(harness.DEADLINE), -signal.SIGINT)

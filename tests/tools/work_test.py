@@ -188,7 +188,7 @@ class Work(Case):
     def test_drain_says_what_a_paused_queue_has_left(self):
         ident = self.enqueue("x")
         self.client.call("QUEUE", "PAUSE", "q")
-        self.assertRegex(self.drain("true").stderr, '"q" is paused and gives no jobs out: 1 ready ones are left')
+        self.assertRegex(self.drain("true").stderr, '"q" is paused and gives no jobs out: 1 ready job left')
         self.assertEqual(self.job(ident)["state"], b"ready")
         self.assertIn('no queue "mial"', self.drain("true", queue="mial").stderr)
 
