@@ -1,6 +1,8 @@
 // `vestq call`: any command of the wire, as it is written in net/PROTOCOL.md, and its answer.
 #include <spdlog/fmt/fmt.h>
+#include <unistd.h>
 
+#include <algorithm>
 #include <cstdio>
 #include <memory>
 #include <string>
@@ -13,6 +15,7 @@
 #include "tools/encoding.h"
 #include "tools/exit_status.h"
 #include "tools/json.h"
+#include "tools/printable.h"
 
 namespace vestq {
 namespace {
@@ -38,11 +41,26 @@ nlohmann::ordered_json JsonOf(const redisReply& reply) {
   return list;
 }
 
+// Every byte, for programs; on a terminal without control characters, but its lines stay lines (INFO).
+std::string ForOutput(const std::string& text) {
+  static const bool terminal = ::isatty(STDOUT_FILENO) != 0;
+  if (!terminal) return text;
+  std::string out;
+  for (size_t at = 0; at <= text.size();) {
+    const size_t end = std::min(text.find('\n', at), text.size());
+    const bool cr = end > at && end < text.size() && text[end - 1] == '\r';
+    out += (at == 0 ? "" : "\n") +
+           Printable(std::string_view(text).substr(at, end - at - (cr ? 1 : 0)));
+    at = end + 1;
+  }
+  return out;
+}
+
 // A line for each string, number and null; what is inside an array inside an array is indented.
 void PrintPlain(const redisReply& reply, size_t indent) {
   if (reply.type != REDIS_REPLY_ARRAY) {
     fmt::print("{:{}}{}\n", "", indent,
-               reply.type == REDIS_REPLY_NIL ? "(null)" : ReplyText(reply));
+               reply.type == REDIS_REPLY_NIL ? "(null)" : ForOutput(ReplyText(reply)));
     return;
   }
   for (size_t i = 0; i < reply.elements; ++i) {
@@ -77,8 +95,10 @@ constexpr char kHelp[] =
     "Commands and their answers: net/PROTOCOL.md. A word that begins with a dash, and what follows "
     "it, stand after `--`.\n"
     "\n"
+    "A string is printed as it is, on a terminal with control characters as \\x1b.\n"
     "Exit status: 0; 1 the server cannot be reached or answered with an error, which stands on "
-    "stderr; 2 usage.";
+    "stderr; 2 usage, and\n"
+    "the errors ERR and RANGE: the words are wrong.";
 
 }  // namespace
 

@@ -100,7 +100,7 @@ class Stats(Case):
         done = harness.run("stats", "alpha", "--json", "--server", daemon.address)
         self.assertEqual(done.returncode, 0, done.stderr)
         shown = json.loads(done.stdout)
-        self.assertEqual((shown["queues"][0]["name"], shown["queues"][0]["ready"]), ("alpha", 1))
+        self.assertEqual((shown["queues"][0]["queue"], shown["queues"][0]["ready"]), ("alpha", 1))
         for name in ("uptime_in_seconds", "used_memory", "cores", "syncs", "tcp_port"):
             self.assertIsInstance(shown["server"][name], int, name)
         self.assertIsInstance(shown["server"]["lease_us_p50"], (int, float))
