@@ -2,6 +2,7 @@
 
 #include <charconv>
 
+#include "engine/handling_request.h"
 #include "engine/watch_request.h"
 
 namespace vestq {
