@@ -41,7 +41,6 @@ Core::Impl::Impl(EngineShared* shared, CoreId id)
     lanes_.push_back(std::move(state));
   }
   random_ = (shared->options.seed + 1) * 0x9E3779B97F4A7C15ull + id.value();
-  undiscovered_ = lanes_.size();
 }
 
 MonoTime Core::Impl::now() {
@@ -225,6 +224,10 @@ void Core::Impl::SubmitTurn() {
     last_ticket_ = shared_->writes->Submit(&batch_);
     next_lane_ = (next_lane_ + 1) % lanes_.size();
   }
+  if (space_bytes_ != space_bytes_shown_) {
+    shared_->space_bytes.fetch_add(space_bytes_ - space_bytes_shown_, std::memory_order_relaxed);
+    space_bytes_shown_ = space_bytes_;
+  }
   for (Request* request : executed_) {
     // A refusal shows the store's state as well: a lost lease may rest on a COMPLETE not yet durable.
     request->ticket = std::max(request->ticket, last_ticket_);
@@ -340,10 +343,10 @@ void Core::Impl::FailEverything() {
   for (auto& queue : queues_) {
     auto parked = std::move(queue->parked);
     queue->parked.clear();
-    for (auto& [request, local] : parked) {
-      SetFailure(request);
-      if (local) DropProbes(static_cast<LeaseRequest*>(request));  // they would come home to it
-      Executed(request);
+    for (const CoreQueue::Parked& parked_here : parked) {
+      SetFailure(parked_here.request);
+      if (parked_here.local) DropProbes(parked_here.request);  // they would come home to it
+      Executed(parked_here.request);
     }
   }
   SendExecuted();

@@ -48,7 +48,7 @@ void Core::Impl::NoteStart(CoreQueue* queue, SpaceState* space) {
   if (!bounds) return;
   if (!unnamed) {
     adaptive_.Of(queue->life.number, space->space, *bounds, now_)
-        ->Started(queue->slots.running(space->space));
+        ->Started(queue->slots->running(space->space));
     return;
   }
   record->UnnamedAdaptive(*bounds, now_)->Update([&](AdaptiveLimit* limit) {

@@ -5,8 +5,8 @@
 // Each zone keeps its overdue jobs (lanes/aged_jobs.h), found by looks at the store on a reader
 // (engine/aged_task.h), a few at a time on a core. `age_due_` says when the next look at a zone is worth its
 // while, so a core sleeps until a job becomes overdue. A LEASE does not wait for a look that may find
-// something; only where it is known that more are overdue than are in memory does it stand still for the read,
-// as for any cold one.
+// something; only where it is known that more are overdue than are in memory, or where nothing is known of the
+// zone (after a start, or when it was not in memory), does it stand still for the read, as for any cold one.
 //
 // AGE-3: once the looks that are due are done, no job of a space is served before an overdue one but overdue
 // ones that are older.

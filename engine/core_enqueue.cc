@@ -161,8 +161,15 @@ void Core::Impl::PutReady(CoreQueue* queue, LaneId lane, std::string_view space,
   batch_.Put(Family::kVesting, key_, value_);
   Count(queue, keycodec::Counter::kReady, 1);
 
-  SpaceState* const state = SpaceOf(queue, space);
+  ++queue->new_jobs;
+  if (!queue->wanted.empty()) [[unlikely]]
+    NoteWanted(queue, space);
+  MarkNotify(queue);
+  SpaceState* const state = SpaceForReady(queue, lane, space, order);
+  if (state == nullptr) [[unlikely]]
+    return;  // its space is not in memory: a sweep finds it
   LaneZone* const zone = ZoneOf(state, lane, order);
+  if (zone->window.at_its_size()) FitWindow(zone);
   // A checkpoint or a moved EXPIRE is read with the record, when the job is taken.
   if (record != nullptr &&
       (NeedsJobRow(value.flags) || cached_bytes_ + record->size() > shared_->payload_cache_bytes))
@@ -172,11 +179,8 @@ void Core::Impl::PutReady(CoreQueue* queue, LaneId lane, std::string_view space,
       zone->window.Insert({rank, value.flags, value.attempt, std::move(record)}).dropped_bytes;
   if (zone->aged) [[unlikely]]
     NoteReady(zone, rank.time_ms);
-  ++queue->new_jobs;
-  if (!queue->wanted.empty()) [[unlikely]]
-    NoteWanted(queue, space);
+  CountWindow(zone);
   SpaceChanged(state);
-  MarkNotify(queue);
 }
 
 void Core::Impl::PutScheduled(CoreQueue* queue, LaneId lane, keycodec::Clock clock, int64_t time_ms,

@@ -71,10 +71,16 @@ void Core::Impl::Unplace(const LookupTask* task) {
     AppendReadyKey(*queue, task->lane, zone.space, zone.order, task->rank, &key_);
     batch_.SingleDelete(Family::kVesting, key_);
     Count(queue, keycodec::Counter::kReady, -1);
-    SpaceState* const space = SpaceOf(queue, zone.space);
-    ForgetReady(ZoneOf(space, task->lane, zone.order), task->rank);
-    SpaceChanged(space);
-    MaybeForget(space);
+    SpaceState* const space = StateOf(queue, zone.space);
+    if (space == nullptr) {
+      queue->cursor.Note(PlaceOf(task->lane, zone.order, zone.space), SpaceCursor::Change::kGone);
+    } else {
+      LaneZone* const window = ZoneOf(space, task->lane, zone.order);
+      ForgetReady(window, task->rank);
+      CountWindow(window);
+      SpaceChanged(space);
+      MaybeForget(space);
+    }
   }
   TouchJob(task->id);
 }

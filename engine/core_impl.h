@@ -58,7 +58,7 @@ class AgedTask;
 struct SpaceSetRequest;
 struct SpacesRequest;
 class FetchTask;
-class DiscoveryTask;
+class SweepTask;
 class DueTask;
 
 // The kind of key that stands for a job in that state. REQUIRES: one that has a kind.
@@ -132,12 +132,13 @@ class Core::Impl {
   Lease* LeaseOf(JobId id);
   Result<QueueRecord*> RecordOf(std::string_view name);
   bool KnowsQueue(std::string_view name) const;
-  SpaceState* SpaceOf(CoreQueue* queue, std::string_view space);
+  SpaceState* MakeSpace(CoreQueue* queue, std::string_view space, bool by_sweep = false);
   LaneZone* ZoneOf(SpaceState* space, LaneId lane, keycodec::Order order);
   void Count(CoreQueue* queue, keycodec::Counter counter, int64_t delta);
   // After anything that changed what the space can offer.
   void SpaceChanged(SpaceState* space);
   void MaybeForget(SpaceState* space);
+  void Forget(SpaceState* space);
   void PublishHead(CoreQueue* queue);
   void AlignTags(CoreQueue* queue);
   void CatchUp(CoreQueue* queue);
@@ -234,6 +235,32 @@ class Core::Impl {
   ReadyJob TakeFirst(LaneZone* zone);
   // It is ready no longer: neither here nor there.
   void ForgetReady(LaneZone* zone, const keycodec::ReadyRank& rank);
+  // core_hidden.cc
+  ZonePlace PlaceOf(LaneId lane, keycodec::Order order, std::string_view space) const;
+  bool RoomForSpaces() const { return space_bytes_ < shared_->space_bytes_max; }
+  void CountWindow(LaneZone* zone);
+  void FitWindow(LaneZone* zone);
+  SpaceState* SpaceForReady(CoreQueue* queue, LaneId lane, std::string_view space,
+                            keycodec::Order order);
+  void BeginUnseen(CoreQueue* queue);
+  void BeginSweep(CoreQueue* queue);
+  void EndSweep(CoreQueue* queue);
+  void Hide(CoreQueue* queue, const ZonePlace& place);
+  bool MayHide(const CoreQueue& queue, std::string_view space) const;
+  void TakeIn(CoreQueue* queue, SpaceState* space);
+  SpaceState* LookUpSpace(CoreQueue* queue, const std::string& space);
+  void ForgetLooked(CoreQueue* queue, size_t kept);
+  void HiddenHasRoom(CoreQueue* queue, std::string_view space);
+  void HeldMayStart(CoreQueue* queue);
+  bool Sweep(CoreQueue* queue);
+  void FinishSweep(CoreQueue* queue, SweepTask* task);
+  void Install(CoreQueue* queue, const ZonePlace& place, std::vector<ReadyJob> jobs, bool all);
+  bool AfterTurn(SpaceState* space);
+  static bool Reads(const SpaceState& space);
+  void Release(SpaceState* space);
+  bool LetGo(SpaceState* space, LaneId lane, keycodec::Order order);
+  void ReleaseSome(CoreQueue* queue);
+  void MakeRoom(const CoreQueue* wanted_by);
 
   // core_limits.cc
   enum class Taken : uint8_t { kSlot, kSpaceIsFull, kQueueIsFull };
@@ -244,7 +271,13 @@ class Core::Impl {
   void LookAtHeld(CoreQueue* queue, const std::string* behind);
   void BeginLimits();
   bool Closed(const CoreQueue& queue) const;
-  bool Held(const SpaceState* space) const;
+  bool Held(const SpaceState* space) const {
+    return HeldBy(*space->queue, space->space, space->terms);
+  }
+  bool HeldByName(CoreQueue* queue, std::string_view space) const {
+    return HeldBy(*queue, space, FindTerms(queue, space));
+  }
+  bool HeldBy(const CoreQueue& queue, std::string_view space, SpaceTerms* terms) const;
   void ShowHeld(SpaceState* space, bool held);
   Taken TakeSlot(CoreQueue* queue, SpaceState* space);
   void LeaseOver(CoreQueue* queue, std::string_view space);
@@ -308,7 +341,7 @@ class Core::Impl {
   RateState UsedRate(SpaceTerms* terms, const RateLimit& limit) const;
   void StartOfNamed(SpaceState* space, const RateLimit& limit);
   void DropSpaceRate(SpaceTerms* terms);
-  void HoldUntil(SpaceState* space);
+  void HoldUntil(CoreQueue* queue, std::string_view space, SpaceTerms* terms);
   void WatchTerms(SpaceTerms* terms);
   void EndSpaceTimers();
   void Weigh(SpaceState* space);
@@ -454,7 +487,6 @@ class Core::Impl {
   bool AnyHead(const LeaseRequest& request, bool closed_too) const;
   CoreId BestCore(const QueueRecord& record, const LeaseRequest& request) const;
   void UnparkLeases(CoreQueue* queue);
-  bool StillHidden(const CoreQueue* queue) const;
 
   // core_waiting.cc
   void Register(LeaseRequest* request);
@@ -666,8 +698,6 @@ class Core::Impl {
   void FinishRefill(LaneZone* zone, RefillTask* task);
   void StartFetch(LaneZone* zone);
   void FinishFetch(LaneZone* zone, FetchTask* task);
-  void StartDiscovery(LaneState* lane, std::string from);
-  void FinishDiscovery(LaneState* lane, DiscoveryTask* task);
   void FinishDueScan(LaneState* lane, DueTask* task);
   void Thaw(SpaceState* space);
   uint64_t RoomForRecords() const;
@@ -731,8 +761,10 @@ class Core::Impl {
   AdaptiveSpaces adaptive_;
   uint64_t claims_ = 0;
   uint64_t random_ = 0;
-  size_t undiscovered_ = 0;
   uint64_t cached_bytes_ = 0;       // of records held by windows
+  uint64_t space_bytes_ = 0;        // of spaces and their windows
+  uint64_t space_bytes_shown_ = 0;  // as counted in EngineShared::space_bytes
+  size_t hand_ = 0;                 // in queues_: where room is looked for next
   std::vector<CoreQueue*> notify_;  // waiters may have something to take
   std::vector<CoreQueue*> tell_;    // other cores' waiters may
 

@@ -98,8 +98,8 @@ CoreId Core::Impl::BestCore(const QueueRecord& record, const LeaseRequest& reque
     uint64_t head = slot.head.load(std::memory_order_acquire);
     // Its head is of the form from before the queue had spaces and compares with none: asking it
     // makes it anew.
-    if (!tagged && head < kUnknownHead && record.has_spaces.load(std::memory_order_relaxed))
-      head = 0;
+    if (!tagged && head != kNoHead && record.has_spaces.load(std::memory_order_relaxed))
+      head = kUnseenHead;
     // Equal heads go to the nearest, which is here.
     if (head < best || (head == best && head != kNoHead && CoreId(i) == id_)) {
       best = head;
@@ -116,7 +116,7 @@ bool Core::Impl::AnyHead(const LeaseRequest& request, bool closed_too) const {
     if (!closed_too && queue != nullptr && Limited(*record) && Closed(*queue)) continue;
     if (alone_) {
       if (queue != nullptr && !Paused(*record) &&
-          (!queue->fair.empty() || queue->cold_spaces > 0 || StillHidden(queue))) {
+          (!queue->fair.empty() || queue->cold_spaces > 0 || queue->cursor.may_find())) {
         return true;
       }
       continue;
@@ -203,14 +203,11 @@ void Core::Impl::LeaseForOther(Request* request, QueueRecord* record) {
   executed_.push_back(lease);
 }
 
-bool Core::Impl::StillHidden(const CoreQueue* queue) const {
-  return undiscovered_ > 0 && queue->record->Total(keycodec::Counter::kReady, shared_->cores) > 0;
-}
-
 Core::Impl::LeaseStep Core::Impl::LeaseHere(CoreQueue* queue, LeaseRequest* request, bool local) {
   size_t claimed = 0;
   const size_t look_after = std::max<size_t>(kLookAfter, request->count / 16);
   size_t lapsed = 0;
+  queue->asked = true;
   if (Paused(*queue->record)) {
     PublishHead(queue);
     return LeaseStep::kEmpty;
@@ -222,12 +219,15 @@ Core::Impl::LeaseStep Core::Impl::LeaseHere(CoreQueue* queue, LeaseRequest* requ
     SpaceState* const space = request->one_space ? PickOneSpace(queue, request->space, &zone, &cold)
                                                  : PickSpace(queue, &zone);
     if (space == nullptr) {
-      if (!request->one_space) cold = queue->cold_spaces > 0 || StillHidden(queue);
-      if (!cold) {
-        PublishHead(queue);  // what sent the LEASE here is out of date
-        break;
-      }
-      queue->parked.emplace_back(request, local);
+      const bool unseen = !queue->cursor.unnamed_known();
+      if (!request->one_space) cold = Sweep(queue) || queue->cold_spaces > 0;
+      PublishHead(queue);  // what sent the LEASE here is out of date
+      if (!cold) break;
+      // Of a queue that is one order over all cores the best core is known only now.
+      const bool compare = unseen && !alone_ && !request->one_space &&
+                           !queue->record->has_spaces.load(std::memory_order_relaxed);
+      queue->parked.push_back({request, local, compare});
+      if (request->one_space) queue->looking = std::max(queue->looking, queue->parked.size());
       return LeaseStep::kParked;
     }
     if (DropLapsed(zone)) {
@@ -263,6 +263,12 @@ Core::Impl::LeaseStep Core::Impl::LeaseHere(CoreQueue* queue, LeaseRequest* requ
 // have to be, and each read brings jobs into memory.
 SpaceState* Core::Impl::PickSpace(CoreQueue* queue, LaneZone** zone) {
   while (!queue->fair.empty()) {
+    if (queue->cursor.may_find() && queue->fair.TopTag() >= queue->cursor.gate()) [[unlikely]] {
+      // Spaces that are not in memory come first, until the sweep has met all of them (FAIR-4).
+      if (!queue->cursor.at_end()) break;
+      EndSweep(queue);
+      continue;
+    }
     auto* const space = static_cast<SpaceState*>(queue->fair.TopOwner());
     *zone = FirstZone(space);
     if (*zone != nullptr) return space;
@@ -408,6 +414,9 @@ void Core::Impl::Claim(CoreQueue* queue, LaneZone* zone, LeaseRequest* request) 
   shared_->leased.fetch_add(1, std::memory_order_relaxed);
 
   queue->fair.Charge(space->fair);
+  CountWindow(zone);
+  if ((queue->cursor.hidden() || space->fresh) && AfterTurn(space)) [[unlikely]]
+    return;
   if (zone->window.NeedsRefill() && !zone->refilling) StartRefill(zone);
   SpaceChanged(space);
   MaybeForget(space);
@@ -443,10 +452,13 @@ void Core::Impl::UnparkLeases(CoreQueue* queue) {
   if (queue->parked.empty()) return;
   auto parked = std::move(queue->parked);
   queue->parked.clear();
-  for (auto& [request, local] : parked) {
-    auto* const lease = static_cast<LeaseRequest*>(request);
+  for (const auto& [lease, local, compare] : parked) {
     now_stale_ = true;  // LEASE-5
-    if (LeaseHere(queue, lease, local) == LeaseStep::kParked) continue;
+    if (compare) {
+      std::erase(lease->tried, id_);
+    } else if (LeaseHere(queue, lease, local) == LeaseStep::kParked) {
+      continue;
+    }
     if (local) {
       ContinueLease(lease);
     } else {

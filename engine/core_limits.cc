@@ -37,7 +37,7 @@ bool CountsSlots(const QueueRecord& record) {
 // Of a lease that there is already.
 void CountSlot(CoreQueue* queue, const Lease& lease) {
   queue->record->taken.Take();
-  lease.space.empty() ? queue->record->unnamed_taken.Take() : queue->slots.Add(lease.space);
+  lease.space.empty() ? queue->record->unnamed_taken.Take() : queue->slots->Add(lease.space);
 }
 
 RateLimit Rate(const QueueRecord& record) {
@@ -66,22 +66,24 @@ void Core::Impl::LimitsChanged(CoreQueue* queue) {
     }
   }
   LookAtHeld(queue, nullptr);
+  HeldMayStart(queue);
 }
 
 // Those that have room now take part again; in slices. Spaces that have none any more are found when
 // their turn comes.
 void Core::Impl::LookAtHeld(CoreQueue* queue, const std::string* behind) {
+  if (queue->held.empty()) return;
   size_t looked = 0;
-  auto it = behind == nullptr ? queue->held.begin() : queue->held.upper_bound(*behind);
+  auto it = behind == nullptr ? queue->held->begin() : queue->held->upper_bound(*behind);
   std::string last;
-  while (it != queue->held.end()) {
+  while (it != queue->held->end()) {
     if (looked++ == limits::kSliceJobs) {
       Later([this, queue, last] { LookAtHeld(queue, &last); });
       break;
     }
     last = it->first;
     SpaceChanged(it->second);
-    it = queue->held.upper_bound(last);
+    it = queue->held->upper_bound(last);
   }
   if (looked == 0) return;
   queue->new_jobs += static_cast<uint32_t>(looked);
@@ -128,19 +130,19 @@ bool Core::Impl::Closed(const CoreQueue& queue) const {
   return rate.limited() && !record.rate.Load().MayStart(rate, now_);
 }
 
-bool Core::Impl::Held(const SpaceState* space) const {
-  const CoreQueue& queue = *space->queue;
+// `terms`: what is kept of the space, null: nothing.
+bool Core::Impl::HeldBy(const CoreQueue& queue, std::string_view space, SpaceTerms* terms) const {
   const QueueRecord& record = *queue.record;
-  const bool unnamed = space->space.empty();
-  if (PausedUntilMs(record, space->terms, unnamed) > now_.ms()) return true;
-  if (const uint32_t limit = SlotsOf(queue, space->space, space->terms); limit != kNoSlotLimit) {
+  const bool unnamed = space.empty();
+  if (PausedUntilMs(record, terms, unnamed) > now_.ms()) return true;
+  if (const uint32_t limit = SlotsOf(queue, space, terms); limit != kNoSlotLimit) {
     const bool room =
-        unnamed ? record.unnamed_taken.HasRoom(limit) : queue.slots.HasRoom(space->space, limit);
+        unnamed ? record.unnamed_taken.HasRoom(limit) : queue.slots->HasRoom(space, limit);
     if (!room) return true;
   }
-  const RateLimit rate = SpaceRateOf(record, space->terms, unnamed);
+  const RateLimit rate = SpaceRateOf(record, terms, unnamed);
   if (!rate.limited()) return false;
-  const RateState used = unnamed ? record.unnamed_rate.Load() : UsedRate(space->terms, rate);
+  const RateState used = unnamed ? record.unnamed_rate.Load() : UsedRate(terms, rate);
   return !used.MayStart(rate, now_);
 }
 
@@ -154,9 +156,9 @@ void Core::Impl::ShowIfHeld(CoreQueue* queue, std::string_view space) {
 void Core::Impl::ShowHeld(SpaceState* space, bool held) {
   space->held = held;
   if (held) {
-    space->queue->held.emplace(space->space, space);
+    space->queue->held->emplace(space->space, space);
   } else {
-    space->queue->held.erase(space->space);
+    space->queue->held->erase(space->space);
   }
 }
 
@@ -191,7 +193,7 @@ Core::Impl::Taken Core::Impl::TakeSlot(CoreQueue* queue, SpaceState* space) {
       return Taken::kSpaceIsFull;
     }
   }
-  if (queue->counted && !unnamed) queue->slots.Add(space->space);
+  if (queue->counted && !unnamed) queue->slots->Add(space->space);
   if (queue->counted) NoteStart(queue, space);
   return Taken::kSlot;
 }
@@ -202,7 +204,7 @@ void Core::Impl::LeaseOver(CoreQueue* queue, std::string_view space) {
   GiveLater(queue, 1, space.empty() ? 1 : 0);
   if (space.empty()) return;
   if (const uint32_t limit = SlotsOf(*queue, space, FindTerms(queue, space));
-      queue->slots.Remove(space, limit) && limit != kNoSlotLimit) {
+      queue->slots->Remove(space, limit) && limit != kNoSlotLimit) {
     SpaceHasRoom(queue, space);
   }
 }
@@ -217,7 +219,7 @@ void Core::Impl::GiveLater(CoreQueue* queue, uint32_t slots, uint32_t unnamed) {
 // It takes part again, if it was held back, and one waiter may have its job.
 void Core::Impl::SpaceHasRoom(CoreQueue* queue, std::string_view space) {
   const auto it = queue->spaces.find(space);
-  if (it == queue->spaces.end()) return;
+  if (it == queue->spaces.end()) return HiddenHasRoom(queue, space);
   SpaceState* const state = it->second.get();
   const bool was_held = state->held;
   if (was_held) SpaceChanged(state);

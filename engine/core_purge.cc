@@ -252,7 +252,10 @@ void Core::Impl::Bury(CoreQueue* queue) {
   queue->fair = FairQueue();
   queue->fair.AdvanceTo(virtual_time);
   queue->cold_spaces = 0;
-  queue->held.clear();
+  queue->held.reset();
+  queue->cursor.Reset();
+  queue->fresh = 0;
+  queue->looked.clear();
   // LEASEs that waited for a read look again, but not from the depth of whoever has switched here.
   if (!queue->parked.empty()) Later([this, queue] { UnparkLeases(queue); });
   Later([this] { BuryMore(); });
@@ -266,6 +269,7 @@ void Core::Impl::BuryMore() {
   size_t count = 0;
   const auto forget = [this, &count](const SpaceState& space) {
     ++count;
+    space_bytes_ -= space.bytes;
     for (const auto& zone : space.zones) {
       count += zone->window.size();
       UnwatchAge(zone.get());

@@ -7,6 +7,13 @@
 #include "lanes/published_head.h"
 
 namespace vestq {
+namespace {
+// About what a space takes beside its zones, and a zone beside its window: with the nodes of maps, its place
+// in fair sharing and what the heap adds.
+constexpr size_t kSpaceBytes = sizeof(SpaceState) + 192;
+constexpr size_t kZoneBytes = sizeof(LaneZone) + 24;
+constexpr size_t kInPlace = 15;  // a std::string's
+}  // namespace
 
 LaneZone::LaneZone(LaneId l, SpaceState* s, keycodec::Order o, bool complete)
     : lane(l), space(s), order(o), window(o, limits::kWindowJobs, complete) {}
@@ -44,6 +51,7 @@ CoreQueue* Core::Impl::QueueHere(QueueRecord* record) {
     slot.core_queue = queue.get();
     queues_by_id_[queue->life.number] = queue.get();
     queues_.push_back(std::move(queue));
+    if (slot.head.load(std::memory_order_relaxed) == kUnseenHead) BeginUnseen(slot.core_queue);
   }
   return slot.core_queue;
 }
@@ -58,34 +66,41 @@ CoreQueue* Core::Impl::QueueById(QueueId id) {
   return queue->life.number == id ? queue : nullptr;
 }
 
-SpaceState* Core::Impl::SpaceOf(CoreQueue* queue, std::string_view space) {
-  auto it = queue->spaces.find(space);
-  if (it == queue->spaces.end()) {
-    if (!space.empty()) queue->record->has_spaces.store(true, std::memory_order_relaxed);
-    auto state = std::make_unique<SpaceState>();
-    state->queue = queue;
-    state->life = queue->life[KeyKind::kReady];
-    state->number = queue->life.number;
-    state->space = std::string(space);
-    state->terms = FindTerms(queue, space);
-    state->fair =
-        queue->fair.Add(state.get(), WeightOf(*queue->record, state->terms, space.empty()));
-    it = queue->spaces.emplace(std::string(space), std::move(state)).first;
-  }
-  return it->second.get();
+// REQUIRES: it is not in memory. While a sweep is under way only those that it finds take part in its round:
+// another one may have had its share, which nobody remembers (FAIR-4).
+SpaceState* Core::Impl::MakeSpace(CoreQueue* queue, std::string_view space, bool by_sweep) {
+  if (!space.empty()) queue->record->has_spaces.store(true, std::memory_order_relaxed);
+  auto state = std::make_unique<SpaceState>();
+  state->queue = queue;
+  state->life = queue->life[KeyKind::kReady];
+  state->number = queue->life.number;
+  state->space = std::string(space);
+  state->terms = FindTerms(queue, space);
+  state->fair = queue->fair.Add(state.get(), WeightOf(*queue->record, state->terms, space.empty()));
+  if (const SpaceCursor& cursor = queue->cursor; cursor.may_find()) [[unlikely]]
+    queue->fair.Defer(state->fair, by_sweep ? cursor.tag() : cursor.gate());
+  state->bytes = kSpaceBytes + (space.size() > kInPlace ? 2 * space.size() : 0);
+  space_bytes_ += state->bytes;
+  return queue->spaces.emplace(std::string(space), std::move(state)).first->second.get();
 }
 
 LaneZone* Core::Impl::ZoneOf(SpaceState* space, LaneId lane, keycodec::Order order) {
   for (auto& zone : space->zones) {
     if (zone->lane == lane && zone->order == order) return zone.get();
   }
-  // A zone met for the first time is empty on disk, unless the lane's zones are still being looked
-  // for.
-  space->zones.push_back(
-      std::make_unique<LaneZone>(lane, space, order, LaneHere(lane)->discovered));
+  // A zone met for the first time is empty on disk, unless the sweep has not come to it.
+  CoreQueue* const queue = space->queue;
+  const SpaceCursor& cursor = queue->cursor;
+  const bool empty = !cursor.hidden() || cursor.Known(PlaceOf(lane, order, space->space));
+  space->zones.push_back(std::make_unique<LaneZone>(lane, space, order, empty));
+  space->bytes += kZoneBytes;
+  space_bytes_ += kZoneBytes;
   LaneZone* const made = space->zones.back().get();
   made->ordinal = ++zones_made_;
-  if (space->queue->ageing_ms >= 0) SetAgeing(made);
+  if (queue->ageing_ms >= 0) {
+    SetAgeing(made);
+    if (made->aged && !empty) made->aged->LookFirst();
+  }
   return made;
 }
 
@@ -105,7 +120,7 @@ void Core::Impl::SpaceChanged(SpaceState* space) {
   const bool held = work && Limited(*queue->record) && Held(space);
   if (held != space->held) ShowHeld(space, held);
   if (held) [[unlikely]]
-    HoldUntil(space);
+    HoldUntil(queue, space->space, space->terms);
   if (space->cold && !work) {
     space->cold = false;
     --queue->cold_spaces;
@@ -124,13 +139,26 @@ void Core::Impl::SpaceChanged(SpaceState* space) {
 // An emptied space leaves nothing behind; the empty one stays, it is the common case.
 void Core::Impl::MaybeForget(SpaceState* space) {
   if (space->space.empty() || space->active || space->cold || space->has_work()) return;
-  for (const auto& zone : space->zones) {
-    if (zone->reading()) return;
-  }
-  for (const auto& zone : space->zones) UnwatchAge(zone.get());
+  if (space->looked || Reads(*space)) return;
+  Forget(space);
+}
+
+// It is in memory no longer, with all that it has. REQUIRES: no read is under way for it.
+void Core::Impl::Forget(SpaceState* space) {
   CoreQueue* const queue = space->queue;
-  queue->held.erase(space->space);
+  for (const auto& zone : space->zones) {
+    UnwatchAge(zone.get());
+    cached_bytes_ -= zone->window.Clear(true);
+    if (zone->aged) cached_bytes_ -= zone->aged->Clear();
+    if (queue->cursor.reading()) {
+      queue->cursor.Note(PlaceOf(zone->lane, zone->order, space->space),
+                         SpaceCursor::Change::kGone);
+    }
+  }
+  if (space->fresh) --queue->fresh;
+  if (space->held) queue->held->erase(space->space);
   queue->fair.Remove(space->fair);
+  space_bytes_ -= space->bytes;
   queue->spaces.erase(queue->spaces.find(space->space));
 }
 
@@ -144,8 +172,16 @@ void Core::Impl::PublishHead(CoreQueue* queue) {
   const bool by_tag = record->has_spaces.load(std::memory_order_relaxed);
   if (by_tag && !slot.tagged.load(std::memory_order_relaxed)) AlignTags(queue);
   uint64_t head = kNoHead;
+  const SpaceCursor& cursor = queue->cursor;
   if (Paused(*record)) {
     // Nothing to be had here, whatever there is.
+  } else if (cursor.may_find() && (queue->fair.empty() || queue->fair.TopTag() >= cursor.gate())) {
+    // The turn of spaces that are not in memory.
+    if (by_tag) {
+      head = PackHead(cursor.tag(), now_.ms());
+    } else {
+      head = cursor.unnamed_known() ? kUnknownHead : kUnseenHead;
+    }
   } else if (!queue->fair.empty()) {
     if (by_tag) {
       head = PackHead(queue->fair.TopTag(), now_.ms());
@@ -161,7 +197,7 @@ void Core::Impl::PublishHead(CoreQueue* queue) {
         head = std::min(head, PackHead(zone->order, zone->window.Front().rank));
       }
     }
-  } else if (queue->cold_spaces > 0 || StillHidden(queue)) {
+  } else if (queue->cold_spaces > 0) {
     head = kUnknownHead;
   }
   slot.virtual_time.store(queue->fair.virtual_time(), std::memory_order_relaxed);
@@ -184,6 +220,7 @@ void Core::Impl::AlignTags(CoreQueue* queue) {
   for (auto& [name, space] : queue->spaces) {
     if (space->active) queue->fair.Activate(space->fair);
   }
+  queue->cursor.AdvanceTo(queue->fair.virtual_time());
 }
 
 // The queue has been idle here while others served it: its turn counts from theirs, or, when all
@@ -202,6 +239,7 @@ void Core::Impl::CatchUp(CoreQueue* queue) {
     first = std::min(first, slot.head.load(std::memory_order_relaxed));
   }
   queue->fair.AdvanceTo(first < kUnknownHead ? TagOfHead(first) : latest);
+  queue->cursor.AdvanceTo(queue->fair.virtual_time());
 }
 
 void Core::Impl::MarkNotify(CoreQueue* queue) {
@@ -231,26 +269,27 @@ void Core::Impl::BeginRecovery(bool empty_store) {
   if (empty_store) latest_wall_ = WallTime(0);
   for (auto& lane : lanes_) {
     if (empty_store) {
-      lane.discovered = true;
       for (DueScan& due : lane.due) due.next_ms = due.from_ms = MonoTime::Max().ms();
       for (DueScan& due : lane.timers) due.next_ms = due.from_ms = MonoTime::Max().ms();
       continue;
     }
-    StartDiscovery(&lane, std::string());
     ReadOldWords(lane.id, std::string());
   }
-  // Until its zones are found any queue with ready jobs may have some here: other cores must ask.
+  // Any queue with ready jobs may have some here: whoever leases of it must look. Until somebody does,
+  // it costs a word.
   for (QueueRecord* record : shared_->queues->All()) {
+    if (record->Total(keycodec::Counter::kReady, shared_->cores) > 0) {
+      QueueSlot& slot = record->slots[id_.value()];
+      slot.head.store(kUnseenHead, std::memory_order_release);
+      if (slot.core_queue != nullptr) BeginUnseen(slot.core_queue);
+    }
     if (Paused(*record)) WatchPause(QueueHere(record));
     if (record->backlog.load(std::memory_order_acquire) != nullptr) CountBacklog(QueueHere(record));
-    if (record->Total(keycodec::Counter::kReady, shared_->cores) > 0)
-      PublishHead(QueueHere(record));
     if (shared_->KeeperOf(*record) == id_ && NothingIn(*record)) WatchVanish(QueueHere(record));
   }
   BeginLimits();
   BeginKeeping();
   BeginErasing();
-  if (empty_store) undiscovered_ = 0;
 }
 
 }  // namespace vestq

@@ -40,8 +40,8 @@ void Core::Impl::NoteDeath(CoreQueue* queue) {
   const int64_t unpublished =
       queue->counters.values[kDead] - slot.counters[kDead].load(std::memory_order_relaxed);
   const int64_t dead = record.Total(keycodec::Counter::kDead, shared_->cores) + unpublished;
-  if (queue->retention.known && dead <= MostDead(record)) return;
-  queue->retention.known = true;
+  if (queue->retention->known && dead <= MostDead(record)) return;
+  queue->retention->known = true;
   AskKeeper(queue);
 }
 
@@ -49,8 +49,8 @@ void Core::Impl::AskKeeper(CoreQueue* queue) {
   QueueRecord* const record = queue->record;
   const CoreId keeper = shared_->KeeperOf(*record);
   if (keeper == id_) return KeepNoMore(queue);
-  if (queue->retention.asked) return;
-  queue->retention.asked = true;
+  if (queue->retention->asked) return;
+  queue->retention->asked = true;
   auto made = std::make_unique<JobsPart>();
   JobsPart* const note = made.get();
   notes_.emplace(note, std::move(made));
@@ -60,7 +60,7 @@ void Core::Impl::AskKeeper(CoreQueue* queue) {
   note->finished = [this, queue, note] {
     const bool failed = !note->error.ok();
     notes_.erase(note);
-    queue->retention.asked = false;
+    queue->retention->asked = false;
     // Those that have died since may not have been counted.
     if (!failed &&
         queue->record->Total(keycodec::Counter::kDead, shared_->cores) > MostDead(*queue->record))
@@ -94,7 +94,7 @@ void Core::Impl::KeepNext() {
 
 // Looks at the queue's oldest dead letters; what is over goes, a slice after the other.
 void Core::Impl::KeepNoMore(CoreQueue* queue) {
-  CoreQueue::Retention& retention = queue->retention;
+  CoreQueue::Retention& retention = *queue->retention;
   if (retention.running) {
     retention.again = true;
     return;
@@ -117,7 +117,7 @@ void Core::Impl::KeepNoMore(CoreQueue* queue) {
 
 void Core::Impl::FinishKeep(CoreQueue* queue, PeekTask* task) {
   if (!task->error.ok()) return RetryKeep(queue, task->error);
-  CoreQueue::Retention& retention = queue->retention;
+  CoreQueue::Retention& retention = *queue->retention;
   now_stale_ = true;
   const QueueRecord& record = *queue->record;
   const int64_t over = record.Total(keycodec::Counter::kDead, shared_->cores) - MostDead(record);
@@ -166,23 +166,23 @@ void Core::Impl::ForgetDeaths(CoreQueue* queue) {
   ToAllCores(
       queue->record, [](JobsPart* part) { part->work = JobsPart::Work::kForget; },
       [this, queue] {
-        queue->retention.forgotten = true;
-        queue->retention.running = false;
+        queue->retention->forgotten = true;
+        queue->retention->running = false;
         KeepNoMore(queue);
       });
 }
 
 void Core::Impl::DropOver(CoreQueue* queue, int64_t last_ms) {
-  CoreQueue::Retention& retention = queue->retention;
+  CoreQueue::Retention& retention = *queue->retention;
   retention.parts_running = retention.parts.size();
   for (auto& part : retention.parts) {
     static_cast<JobsPart&>(*part).finished = [this, queue, last_ms] {
-      if (--queue->retention.parts_running > 0) return;
-      for (const auto& done : queue->retention.parts) {
+      if (--queue->retention->parts_running > 0) return;
+      for (const auto& done : queue->retention->parts) {
         if (!done->error.ok()) return RetryKeep(queue, done->error);
       }
-      queue->retention.from_ms = std::max(queue->retention.from_ms, last_ms - kLateMs);
-      queue->retention.running = false;
+      queue->retention->from_ms = std::max(queue->retention->from_ms, last_ms - kLateMs);
+      queue->retention->running = false;
       KeepNoMore(queue);
     };
   }
@@ -190,19 +190,19 @@ void Core::Impl::DropOver(CoreQueue* queue, int64_t last_ms) {
 }
 
 void Core::Impl::RetryKeep(CoreQueue* queue, const Error& error) {
-  queue->retention.running = false;
+  queue->retention->running = false;
   if (shared_->writes->failed()) return;
   Log("looking at dead letters failed: " + error.ToString());
   retries_.emplace(now() + kReadRetry, [this, queue] { KeepNoMore(queue); });
 }
 
 void Core::Impl::LookAgainAt(CoreQueue* queue, MonoTime when) {
-  CoreQueue::Retention& retention = queue->retention;
+  CoreQueue::Retention& retention = *queue->retention;
   if (retention.timer <= when && retention.timer > now()) return;  // that one sees to it
   retention.timer = when;
   retries_.emplace(when, [this, queue, when] {
-    if (queue->retention.timer != when) return;  // an earlier one came
-    queue->retention.timer = MonoTime::Max();
+    if (queue->retention->timer != when) return;  // an earlier one came
+    queue->retention->timer = MonoTime::Max();
     KeepNoMore(queue);
   });
 }
@@ -211,7 +211,7 @@ void Core::Impl::LookAgainAt(CoreQueue* queue, MonoTime when) {
 
 void Core::Impl::ForgetPart(JobsPart* part) {
   CoreQueue* const queue = part->from_queue->slots[id_.value()].core_queue;
-  if (queue != nullptr) queue->retention.known = false;
+  if (queue != nullptr) queue->retention->known = false;
   Executed(part);
 }
 

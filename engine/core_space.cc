@@ -95,12 +95,11 @@ void Core::Impl::ProbeBack(SpaceProbe* probe) {
 // `*cold`, something must be read first, which is under way.
 SpaceState* Core::Impl::PickOneSpace(CoreQueue* queue, const std::string& name, LaneZone** zone,
                                      bool* cold) {
-  const auto it = queue->spaces.find(name);
-  if (it == queue->spaces.end() || !it->second->has_work()) {
-    *cold = StillHidden(queue);
+  SpaceState* const space = LookUpSpace(queue, name);
+  if (space == nullptr || !space->has_work()) {
+    *cold = name.empty() && !queue->cursor.unnamed_known() && Sweep(queue);
     return nullptr;
   }
-  SpaceState* const space = it->second.get();
   if (Limited(*queue->record) && Held(space)) {
     SpaceChanged(space);
     return nullptr;
@@ -116,10 +115,10 @@ SpaceState* Core::Impl::PickOneSpace(CoreQueue* queue, const std::string& name, 
 
 bool Core::Impl::SpaceMayHave(CoreQueue* queue, const std::string& space) const {
   if (Paused(*queue->record)) return false;
-  if (StillHidden(queue)) return true;
   const auto it = queue->spaces.find(space);
-  if (it == queue->spaces.end() || !it->second->has_work()) return false;
-  return !Limited(*queue->record) || (!Closed(*queue) && !Held(it->second.get()));
+  const bool work = it != queue->spaces.end() && it->second->has_work();
+  if (!work && !MayHide(*queue, space)) return false;
+  return !Limited(*queue->record) || (!Closed(*queue) && !HeldByName(queue, space));
 }
 
 void Core::Impl::Probe(SpaceProbe* probe) {
@@ -140,7 +139,7 @@ void Core::Impl::Probe(SpaceProbe* probe) {
     // Not at once: its LEASE is just being put to wait.
     return Later([this, probe] { ProbeBack(probe); });
   }
-  queue->wanted[probe->space].probes.emplace(probe->order, probe);
+  (*queue->wanted)[probe->space].probes.emplace(probe->order, probe);
   probes_here_.emplace(probe, probe);
   if (!limited) return;
   ShowIfHeld(queue, probe->space);
@@ -160,23 +159,24 @@ bool Core::Impl::AbandonProbe(const Request* request) {
   SpaceProbe* const probe = it->second;
   probes_here_.erase(it);
   CoreQueue* const queue = QueueHere(probe->record);
-  const auto wanted = queue->wanted.find(probe->space);
+  const auto wanted = queue->wanted->find(probe->space);
   wanted->second.probes.erase({probe->order, probe});
-  if (wanted->second.probes.empty()) queue->wanted.erase(wanted);
+  if (wanted->second.probes.empty()) queue->wanted->erase(wanted);
   SendHome(probe);
   return true;
 }
 
 // A job of the space has become ready.
 void Core::Impl::NoteWanted(CoreQueue* queue, std::string_view space) {
-  const auto it = queue->wanted.find(space);
-  if (it != queue->wanted.end() && it->second.jobs++ == 0) queue->wanted_ready.emplace_back(space);
+  if (queue->wanted.empty()) return;
+  const auto it = queue->wanted->find(space);
+  if (it != queue->wanted->end() && it->second.jobs++ == 0) queue->wanted_ready.emplace_back(space);
 }
 
 void Core::Impl::ServeWanted(CoreQueue* queue) {
   for (const std::string& space : std::exchange(queue->wanted_ready, {})) {
-    const auto it = queue->wanted.find(space);
-    if (it == queue->wanted.end()) continue;
+    const auto it = queue->wanted->find(space);
+    if (it == queue->wanted->end()) continue;
     FireWanted(queue, space, std::exchange(it->second.jobs, 0));
   }
 }
@@ -184,12 +184,12 @@ void Core::Impl::ServeWanted(CoreQueue* queue) {
 // Sends home the probes of those that wait longest.
 void Core::Impl::FireWanted(CoreQueue* queue, const std::string& space, uint32_t jobs) {
   for (; jobs > 0 && SpaceMayHave(queue, space); --jobs) {
-    const auto it = queue->wanted.find(space);
-    if (it == queue->wanted.end()) return;
+    const auto it = queue->wanted->find(space);
+    if (it == queue->wanted->end()) return;
     auto& probes = it->second.probes;
     SpaceProbe* const probe = probes.begin()->second;
     probes.erase(probes.begin());
-    if (probes.empty()) queue->wanted.erase(it);
+    if (probes.empty()) queue->wanted->erase(it);
     probes_here_.erase(probe);
     probe->fired = true;
     SendHome(probe);  // which may put it, or another, here again
@@ -199,7 +199,8 @@ void Core::Impl::FireWanted(CoreQueue* queue, const std::string& space, uint32_t
 // What may be leased of the queue has changed as a whole: one probe of each space that has something,
 // the others follow as wake-ups are passed on.
 void Core::Impl::LookAtWanted(CoreQueue* queue) {
-  for (auto& [space, wanted] : queue->wanted) {
+  if (queue->wanted.empty()) return;
+  for (auto& [space, wanted] : *queue->wanted) {
     if (wanted.jobs++ == 0) queue->wanted_ready.push_back(space);
   }
 }

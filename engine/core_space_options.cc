@@ -156,6 +156,8 @@ void Core::Impl::SpaceOptionsChanged(CoreQueue* queue, std::string_view space) {
     Weigh(state);
     state->held ? SpaceHasRoom(queue, space) : SpaceChanged(state);
     MarkNotify(queue);
+  } else if (!HeldByName(queue, space)) {
+    HiddenHasRoom(queue, space);
   }
   ForgetTerms(terms);
 }
@@ -203,13 +205,13 @@ bool Core::Impl::RestoreSpaceRate(QueueRecord* record, std::string_view space, i
 
 SpaceTerms* Core::Impl::FindTerms(CoreQueue* queue, std::string_view space) const {
   if (queue->terms.empty()) return nullptr;
-  const auto it = queue->terms.find(space);
-  return it == queue->terms.end() ? nullptr : &it->second;
+  const auto it = queue->terms->find(space);
+  return it == queue->terms->end() ? nullptr : &it->second;
 }
 
 SpaceTerms* Core::Impl::TermsOf(CoreQueue* queue, std::string_view space) {
   if (SpaceTerms* const terms = FindTerms(queue, space); terms != nullptr) return terms;
-  const auto it = queue->terms.emplace(std::string(space), SpaceTerms()).first;
+  const auto it = queue->terms->emplace(std::string(space), SpaceTerms()).first;
   SpaceTerms* const terms = &it->second;
   terms->queue = queue;
   terms->space = it->first;
@@ -231,13 +233,13 @@ void Core::Impl::ForgetTerms(SpaceTerms* terms) {
   CoreQueue* const queue = terms->queue;
   if (SpaceState* const state = StateOf(queue, terms->space); state != nullptr)
     state->terms = nullptr;
-  queue->terms.erase(queue->terms.find(terms->space));
+  queue->terms->erase(queue->terms->find(terms->space));
 }
 
 // The queue was dropped. They are let go of in slices (BuryMore); their rows are erased with the queue's.
 void Core::Impl::LeaveTerms(CoreQueue* queue) {
   CountSpaceRow(queue, -queue->space_rows);
-  if (!queue->terms.empty()) terms_graveyard_.push_back(std::exchange(queue->terms, {}));
+  if (!queue->terms.empty()) terms_graveyard_.push_back(std::exchange(*queue->terms, {}));
 }
 
 void Core::Impl::CountSpaceRow(CoreQueue* queue, int64_t delta) {
@@ -284,20 +286,19 @@ void Core::Impl::DropSpaceRate(SpaceTerms* terms) {
 // --- Timers ---
 
 // It has work and is held back: until when, if time alone ends that.
-void Core::Impl::HoldUntil(SpaceState* space) {
-  const QueueRecord& record = *space->queue->record;
-  const bool unnamed = space->space.empty();
+void Core::Impl::HoldUntil(CoreQueue* queue, std::string_view space, SpaceTerms* terms) {
+  const QueueRecord& record = *queue->record;
+  const bool unnamed = space.empty();
   MonoTime until(0);
-  if (const int64_t paused_ms = PausedUntilMs(record, space->terms, unnamed); paused_ms > now_.ms())
+  if (const int64_t paused_ms = PausedUntilMs(record, terms, unnamed); paused_ms > now_.ms())
     until = paused_ms < limits::kKeyTimeMsMax ? MonoTime(paused_ms) : MonoTime::Max();
-  if (const RateLimit rate = SpaceRateOf(record, space->terms, unnamed); rate.limited()) {
-    const RateState used = unnamed ? record.unnamed_rate.Load() : UsedRate(space->terms, rate);
+  if (const RateLimit rate = SpaceRateOf(record, terms, unnamed); rate.limited()) {
+    const RateState used = unnamed ? record.unnamed_rate.Load() : UsedRate(terms, rate);
     if (!used.MayStart(rate, now_)) until = std::max(until, used.DueAt(rate, now_));
   }
   if (until == MonoTime(0)) until = MonoTime::Max();  // for want of a slot
-  if (space->terms == nullptr && until == MonoTime::Max()) return;
-  SpaceTerms* const terms =
-      space->terms != nullptr ? space->terms : TermsOf(space->queue, space->space);
+  if (terms == nullptr && until == MonoTime::Max()) return;
+  if (terms == nullptr) terms = TermsOf(queue, space);
   terms->held_until = until;
   WatchTerms(terms);
 }
@@ -363,9 +364,10 @@ void Core::Impl::WeighSpaces(CoreQueue* queue, const std::string* behind) {
 
 // Debts to a limit that is no more are forgotten.
 void Core::Impl::ReviewRates(CoreQueue* queue, const std::string* behind) {
-  auto it = behind == nullptr ? queue->terms.begin() : queue->terms.upper_bound(*behind);
+  if (queue->terms.empty()) return;
+  auto it = behind == nullptr ? queue->terms->begin() : queue->terms->upper_bound(*behind);
   std::string last;
-  for (size_t i = 0; it != queue->terms.end();) {
+  for (size_t i = 0; it != queue->terms->end();) {
     if (i++ == limits::kSliceJobs) return Later([this, queue, last] { ReviewRates(queue, &last); });
     last = it->first;
     SpaceTerms* const terms = &(it++)->second;

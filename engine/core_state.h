@@ -12,6 +12,7 @@
 #include <utility>
 #include <vector>
 
+#include "engine/base/lazy.h"
 #include "engine/queue_backlog.h"
 #include "engine/queue_life.h"
 #include "engine/queue_registry.h"
@@ -23,6 +24,7 @@
 #include "lanes/fair_queue.h"
 #include "lanes/rate_limit.h"
 #include "lanes/ready_window.h"
+#include "lanes/space_cursor.h"
 
 namespace vestq {
 
@@ -53,6 +55,7 @@ struct LaneZone {
   bool age_look = false;                   // is under way
   MonoTime age_watched = MonoTime::Max();  // its place in Core::Impl::age_due_; Max: it has none
   uint64_t ordinal = 0;                    // the same, of those of one moment
+  size_t window_bytes = 0;                 // as counted in its space's bytes
   bool reading() const { return refilling || fetching || age_look; }
   bool has_work() const { return !window.empty() || !window.complete(); }
 };
@@ -91,7 +94,10 @@ struct SpaceState {
   bool active = false;          // stands in queue->fair
   bool cold = false;            // has work that must be read first
   bool held = false;            // by its limits or a pause: stands in queue->held
+  bool fresh = false;           // found by the sweep, and not served since: counts in queue->fresh
+  bool looked = false;          // taken in by its name: stands in queue->looked
   SpaceTerms* terms = nullptr;  // null: it has none
+  size_t bytes = 0;             // of Core::Impl::space_bytes_
   QueueId
       number;  // of its queue, and the incarnation of its READY keys: in another life it is buried
   Incarnation life;
@@ -112,13 +118,22 @@ struct CoreQueue {
   MonoTime pause_watched = MonoTime::Max();  // its place in Core::Impl::pauses_; Max: it has none
   std::map<std::string, std::unique_ptr<SpaceState>, std::less<>> spaces;
   FairQueue fair;
+  // Spaces that are not in memory (core_hidden.cc).
+  SpaceCursor cursor;
+  size_t fresh = 0;
+  uint32_t sweep_zones = 0;         // of its next read
+  bool sweep_found = false;         // this sweep has installed a space
+  size_t looking = 0;               // LEASEs of one space that were parked at once, at most
+  bool asked = false;               // by a LEASE, since room was looked for here
+  std::vector<std::string> looked;  // oldest first
   // Limits (core_limits.cc).
-  bool counted = false;  // its leases here stand in `slots` and in the record
-  SpaceSlots slots;      // of named spaces
-  std::map<std::string_view, SpaceState*> held;  // by name: with work, of which none may start
+  bool counted = false;    // its leases here stand in `slots` and in the record
+  Lazy<SpaceSlots> slots;  // of named spaces
+  Lazy<std::map<std::string_view, SpaceState*>>
+      held;  // by name: with work, of which none may start
   // Of spaces with a row of their own, and those that something holds back for a time. Bounded by
   // limits::kSpaceOptionsMax and by the spaces of which a job has started within their rate's time.
-  std::map<std::string, SpaceTerms, std::less<>> terms;
+  Lazy<std::map<std::string, SpaceTerms, std::less<>>> terms;
   int64_t space_rows = 0;     // of them, as this core counts
   uint32_t space_weight = 1;  // of the queue's options, as spaces here have it
   int64_t space_rate_micro = -1;
@@ -144,7 +159,7 @@ struct CoreQueue {
     std::vector<std::unique_ptr<Request>> parts;  // of the slice under way: JobsPart
     size_t parts_running = 0;
   };
-  Retention retention;
+  Lazy<Retention> retention;
   std::map<uint64_t, LeaseRequest*> waiters;  // LEASEs that started here, by wait order
   size_t space_waiters = 0;                   // the same, of those for one space
   // Of spaces that LEASEs of any core wait for (engine/space_probe.h), until there is something.
@@ -152,10 +167,14 @@ struct CoreQueue {
     std::set<std::pair<uint64_t, SpaceProbe*>> probes;  // by wait order
     uint32_t jobs = 0;  // became ready, no probe has gone home for it
   };
-  std::map<std::string, Wanted, std::less<>> wanted;
+  Lazy<std::map<std::string, Wanted, std::less<>>> wanted;
   std::vector<std::string> wanted_ready;  // those with `jobs`
-  std::vector<std::pair<Request*, bool>>
-      parked;  // LEASEs (request, local) until a cold read is back
+  struct Parked {
+    LeaseRequest* request;
+    bool local;
+    bool compare;  // it came because nobody had looked here: cores are compared again
+  };
+  std::vector<Parked> parked;  // LEASEs until a cold read is back
 };
 
 // The due times of one lane by one clock: jobs in SCHEDULED, read from a remembered bound.
@@ -199,9 +218,8 @@ struct Subscribers {
 
 struct LaneState {
   LaneId id;
-  DueScan due[2];           // by keycodec::Clock
-  DueScan timers[2];        // the same, of rows `t`
-  bool discovered = false;  // every zone with ready jobs is known
+  DueScan due[2];     // by keycodec::Clock
+  DueScan timers[2];  // the same, of rows `t`
 };
 
 }  // namespace vestq

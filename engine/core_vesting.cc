@@ -1,5 +1,4 @@
-// What becomes ready when: windows and their refills, zones found at a start, scheduled jobs whose
-// time has come.
+// What becomes ready when: windows and their refills, scheduled jobs whose time has come.
 #include <algorithm>
 
 #include "engine/base/check.h"
@@ -13,7 +12,6 @@ constexpr uint64_t kRefillBytes = uint64_t{1} << 20;
 constexpr size_t kFetchJobs = 64;
 // The first read of a zone after a start is short: LEASEs wait for those of all its lanes.
 constexpr size_t kFirstRefillJobs = 64;
-constexpr size_t kDiscoveryZones = 256;
 }  // namespace
 
 // --- Windows ---
@@ -27,13 +25,15 @@ uint64_t Core::Impl::RoomForRecords() const {
 
 void Core::Impl::StartRefill(LaneZone* zone) {
   if (zone->refilling) return;
-  zone->refilling = true;
   const CoreQueue& queue = *zone->space->queue;
   auto task = std::make_unique<RefillTask>();
   task->lane = zone->lane;
   task->zone = {queue.life.number, queue.life[KeyKind::kReady], zone->order, zone->space->space};
+  FitWindow(zone);
   task->from = zone->window.BeginRefill();
-  task->max_jobs = task->from ? limits::kWindowJobs : kFirstRefillJobs;
+  const size_t wanted = task->from ? limits::kWindowJobs : kFirstRefillJobs;
+  task->max_jobs = std::min(wanted, zone->window.capacity());
+  zone->refilling = true;
   task->max_bytes = RoomForRecords();
   task->mark = jobs_log_.Begin();
   RefillTask* const raw = task.get();
@@ -67,6 +67,7 @@ void Core::Impl::FinishRefill(LaneZone* zone, RefillTask* task) {
   }
   cached_bytes_ +=
       static_cast<uint64_t>(zone->window.FinishRefill(std::move(task->jobs), task->reached_end));
+  CountWindow(zone);
   Thaw(space);
 }
 
@@ -148,54 +149,13 @@ void Core::Impl::ReadFailed(CoreQueue* queue, SpaceState* space, const Error& er
       });
     }
   }
-  for (auto& [request, local] : parked) {
-    if (static_cast<LeaseRequest*>(request)->jobs.empty()) request->error = error;
+  for (const auto& [request, local, compare] : parked) {
+    if (request->jobs.empty()) request->error = error;
     if (local) {
-      FinishLease(static_cast<LeaseRequest*>(request));
+      FinishLease(request);
     } else {
       executed_.push_back(request);
     }
-  }
-}
-
-// --- Zones found at a start ---
-
-void Core::Impl::StartDiscovery(LaneState* lane, std::string from) {
-  auto task = std::make_unique<DiscoveryTask>();
-  task->lane = lane->id;
-  task->from = std::move(from);
-  task->max_zones = kDiscoveryZones;
-  DiscoveryTask* const raw = task.get();
-  task->finish = [this, lane, raw](ReadTask*) { FinishDiscovery(lane, raw); };
-  SubmitRead(std::move(task));
-}
-
-void Core::Impl::FinishDiscovery(LaneState* lane, DiscoveryTask* task) {
-  if (!task->error.ok()) {
-    Log("looking for zones failed: " + task->error.ToString());
-    for (size_t i = 0; i < queues_.size(); ++i) ReadFailed(queues_[i].get(), nullptr, task->error);
-    if (!shared_->writes->failed())
-      retries_.emplace(now() + kReadRetry,
-                       [this, lane, from = task->from] { StartDiscovery(lane, from); });
-    return;
-  }
-  for (const keycodec::Zone& zone : task->zones) {
-    CoreQueue* const queue = QueueById(zone.queue);
-    // Of a life that is over.
-    if (queue == nullptr || zone.incarnation != queue->life[KeyKind::kReady]) continue;
-    SpaceState* const space = SpaceOf(queue, zone.space);
-    ZoneOf(space, lane->id, zone.order);  // incomplete, since the lane is not discovered yet
-    SpaceChanged(space);
-    UnparkLeases(queue);
-    MarkNotify(queue);
-  }
-  if (!task->next.empty()) return StartDiscovery(lane, std::move(task->next));
-  lane->discovered = true;
-  if (--undiscovered_ > 0) return;
-  // By number: a LEASE that goes on may come to a queue that this core did not know.
-  for (size_t i = 0; i < queues_.size(); ++i) {
-    PublishHead(queues_[i].get());
-    UnparkLeases(queues_[i].get());
   }
 }
 

@@ -16,6 +16,7 @@ constexpr int kReadThreads = 2;
 constexpr uint16_t kCoresThatWriteThemselves = 3;
 // Of the memory budget, for records held by windows; the store's own share is in store_options.h.
 constexpr uint64_t kPayloadShare = 8;
+constexpr uint64_t kSpaceShare = 8;  // the same, for spaces with ready jobs and their windows
 }  // namespace
 
 struct Engine::Impl {
@@ -122,6 +123,9 @@ Error Engine::Impl::Recover(const StoredRows& rows) {
   shared.schedules = std::make_unique<ScheduleRegistry>();
   shared.ids = std::make_unique<IdAllocator>(shared.writes.get(), rows.next_id);
   shared.payload_cache_bytes = shared.options.memory / kPayloadShare / shared.cores;
+  const uint64_t spaces = shared.options.space_memory > 0 ? shared.options.space_memory
+                                                          : shared.options.memory / kSpaceShare;
+  shared.space_bytes_max = spaces / shared.cores;
   for (const auto& [name, value] : rows.queues)
     VESTQ_RETURN_IF_ERROR(shared.queues->Restore(name, value));
   for (const QueueId number : rows.dropped)
@@ -224,6 +228,7 @@ EngineInfo Engine::Info() const {
     info.queues += record->stored.load(std::memory_order_relaxed);
   }
   info.schedules = shared.schedules->size();
+  info.space_bytes = shared.space_bytes.load(std::memory_order_relaxed);
   info.leases_served = shared.leases_served.load(std::memory_order_relaxed);
   info.lease_us_p50 = shared.lease_latency.PercentileUs(0.5);
   info.lease_us_p99 = shared.lease_latency.PercentileUs(0.99);

@@ -41,6 +41,9 @@ struct EngineOptions {
   Duration sync_interval = Milliseconds(50);
   size_t max_leased =
       0;  // 0: by memory, limits::kMemoryPerLeased; at most memory / kMemoryPerLeasedMin
+  // What spaces with ready jobs take of memory, over all cores; beyond it they are looked for in the store,
+  // in turn. 0: an eighth of `memory`.
+  uint64_t space_memory = 0;
   bool accept_data_loss = false;
   bool compress_wal = false;
   ClockSource* clock = nullptr;  // nullptr: SystemClockSource()
@@ -68,6 +71,7 @@ struct EngineInfo {
   uint64_t queues = 0;
   uint64_t schedules = 0;
   uint64_t waiters = 0;
+  uint64_t space_bytes = 0;    // of spaces with ready jobs in memory
   uint64_t leases_served = 0;  // LEASEs that were answered with a job
   double lease_us_p50 =
       0;  // inside the engine: from Start to the claim, blocking and sync not counted
@@ -82,7 +86,7 @@ struct EngineInfo {
 class Engine {
  public:
   // Opens (or creates) the data directory and rebuilds what memory must know: leases, counters, due
-  // times. Work that grows with the backlog (finding zones) goes on in slices afterwards. Blocks.
+  // times; not where ready jobs stand, which is looked for when somebody asks. Blocks.
   // Errors as Store::Open, and kRange: more cores than lanes, lanes other than the store's.
   static Result<std::unique_ptr<Engine>> Open(const EngineOptions& options);
   ~Engine();

@@ -54,6 +54,7 @@ struct EngineShared {
   uint16_t lanes = 0;
   uint32_t epoch = 0;
   uint64_t payload_cache_bytes = 0;  // a core
+  uint64_t space_bytes_max = 0;      // a core: of spaces with ready jobs and their windows
   std::unique_ptr<Store> store;
   std::unique_ptr<EngineClock> clock;
   std::unique_ptr<WriteQueue> writes;
@@ -69,6 +70,7 @@ struct EngineShared {
   std::atomic<uint64_t> leased{0};         // over all cores, against max_leased
   std::atomic<uint64_t> space_options{0};  // spaces with options of their own
   std::atomic<uint64_t> waiting_bytes{0};  // held by ENQUEUEs that wait, against the memory
+  std::atomic<uint64_t> space_bytes{0};    // over all cores, about
   LatencyHistogram lease_latency;
   std::atomic<uint64_t> leases_served{0};
 

@@ -96,29 +96,6 @@ Error RefillTask::Run(const Store& store) {
                       : ReadRecords(store, lane, max_bytes, Missing::kIsLeftOut, &jobs);
 }
 
-Error DiscoveryTask::Run(const Store& store) {
-  std::string prefix;
-  keycodec::AppendRangePrefix(lane, keycodec::Range::kReady, &prefix);
-  if (from.empty()) from = prefix;
-  auto it = store.NewIterator(Family::kVesting, from, keycodec::PrefixSuccessor(prefix));
-  it->Seek(from);
-  while (it->Valid()) {
-    if (zones.size() == max_zones) {
-      next.assign(it->key());
-      return Error::Ok();
-    }
-    Result<keycodec::ReadyKey> key = keycodec::DecodeReadyKey(it->key());
-    if (!key.ok()) return key.error();
-    const Result<size_t> length = keycodec::ZonePrefixLength(it->key());
-    if (!length.ok()) return length.error();
-    const std::string beyond = keycodec::PrefixSuccessor(it->key().substr(0, *length));
-    zones.push_back(std::move(key->zone));
-    it->Seek(beyond);
-  }
-  next.clear();
-  return it->error();
-}
-
 Error DueTask::Run(const Store& store) {
   std::string prefix, start;
   keycodec::AppendScheduledPrefix(lane, clock, &prefix);

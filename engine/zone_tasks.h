@@ -58,19 +58,6 @@ class FetchTask : public ReadTask {
   std::vector<ReadyJob> jobs;  // ranks known, records missing
 };
 
-// Which zones of a lane have ready jobs: from zone to zone by seeks.
-class DiscoveryTask : public ReadTask {
- public:
-  Error Run(const Store& store) override;
-
-  LaneId lane;
-  std::string from;  // empty: the lane's start
-  size_t max_zones = 0;
-
-  std::vector<keycodec::Zone> zones;
-  std::string next;  // where to go on; empty at the lane's end
-};
-
 // SCHEDULED jobs up to a time, from a remembered bound.
 class DueTask : public ReadTask {
  public:

@@ -79,6 +79,8 @@ int64_t AgedJobs::FinishLook(std::vector<ReadyJob> jobs, int64_t left_ms,
   if (!next) {
     first_ms_ = std::min(left_ms_, noted_ms_);
     more_ = left_ms_ <= until_ms_;
+  } else if (first_ms_ == std::numeric_limits<int64_t>::min()) {
+    more_ = false;  // LookFirst: what the first look brought is enough to go on with
   }
   return gained;
 }

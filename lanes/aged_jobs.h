@@ -52,6 +52,8 @@ class AgedJobs {
   int64_t first_ms() const { return first_ms_; }
   // Jobs are overdue that are not here: the last pass left them out for want of room.
   bool more() const { return more_; }
+  // Nothing is known of a zone that is served at once: its first look comes before any other job.
+  void LookFirst() { more_ = true; }
 
   // A job with that time has become ready.
   void Note(int64_t time_ms);

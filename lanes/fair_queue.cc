@@ -91,7 +91,7 @@ void FairQueue::Charge(Handle handle, uint32_t cost) {
   Flow& charged = flow(handle);
   // Normally the top itself is served; one served out of turn does not carry the others along.
   const uint64_t started = heap_.empty() ? charged.tag : std::min(charged.tag, TopTag());
-  virtual_time_ = std::max(virtual_time_, started);
+  virtual_time_ = std::max(virtual_time_, std::min(started, held_time_));
   const uint64_t work = cost * kRound + charged.remainder;
   charged.tag += work / charged.weight;
   charged.remainder = static_cast<uint32_t>(work % charged.weight);

@@ -63,6 +63,7 @@ class FairQueue {
   Handle Top() const { return Handle(top().flow); }
   void* TopOwner() const { return flows_[top().flow].owner; }
   uint64_t TopTag() const { return top().tag; }
+  uint64_t tag(Handle handle) const { return flow(handle).tag; }
 
   // Moves the virtual time on to another core's, so that heads of one queue on several cores
   // compare (lanes/published_head.h): call it, before Activate, when the queue has been idle here.
@@ -71,6 +72,16 @@ class FairQueue {
     if (heap_.empty() && tag > virtual_time_) virtual_time_ = tag;
   }
   uint64_t virtual_time() const { return virtual_time_; }
+
+  // The space's next job starts at `tag` at the earliest. REQUIRES: it is not active.
+  void Defer(Handle handle, uint64_t tag) {
+    Flow& deferred = flow(handle);
+    DCHECK(deferred.heap_index == kIdle);
+    if (tag > deferred.tag) deferred.tag = tag;
+  }
+  // Serving does not carry the virtual time beyond `tag` until another one, or UINT64_MAX, is set: who comes
+  // to the round that began at `tag` takes part from its beginning (lanes/space_cursor.h).
+  void HoldTime(uint64_t tag) { held_time_ = tag; }
 
   size_t memory_bytes() const {
     return flows_.capacity() * sizeof(Flow) + heap_.capacity() * sizeof(Place);
@@ -120,6 +131,7 @@ class FairQueue {
   uint32_t free_flow_ = kIdle;
   std::vector<Place> heap_;  // the active ones, binary
   uint64_t virtual_time_ = 0;
+  uint64_t held_time_ = UINT64_MAX;
   // Upwards and downwards from the middle.
   uint64_t arrivals_ = uint64_t{1} << 63;
   uint64_t returns_ = uint64_t{1} << 63;

@@ -29,6 +29,8 @@ namespace vestq {
 inline constexpr uint64_t kNoHead = UINT64_MAX;
 // Something may be ready but must be read first: after all known heads.
 inline constexpr uint64_t kUnknownHead = kNoHead - 1;
+// Nobody has looked yet, and whoever compares must: before all others.
+inline constexpr uint64_t kUnseenHead = 0;
 
 // A 32-bit priority in 16 bits, in order: exact below 4096 and within 1/2048 of it above, as a
 // floating-point number with a mantissa of 12 bits would be. At most 45055.

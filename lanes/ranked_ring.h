@@ -24,6 +24,7 @@ class RankedRing {
 
   size_t size() const { return size_; }
   bool empty() const { return size_ == 0; }
+  size_t slots() const { return slots_.size(); }  // how many it holds before it grows
   T& operator[](size_t i) { return slots_[Slot(i)]; }
   const T& operator[](size_t i) const { return slots_[Slot(i)]; }
   const T& back() const { return (*this)[size_ - 1]; }
@@ -93,7 +94,7 @@ class RankedRing {
   size_t memory_bytes() const { return slots_.capacity() * sizeof(T); }
 
  private:
-  static constexpr size_t kFirstSlots = 8;
+  static constexpr size_t kFirstSlots = 2;
   static constexpr size_t kKeptSlots = 64;  // an empty ring keeps up to so many
 
   size_t Slot(size_t i) const { return (head_ + i) & (slots_.size() - 1); }

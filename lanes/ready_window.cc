@@ -1,5 +1,6 @@
 #include "lanes/ready_window.h"
 
+#include <algorithm>
 #include <utility>
 
 #include "engine/base/check.h"
@@ -8,6 +9,11 @@ namespace vestq {
 ReadyWindow::ReadyWindow(keycodec::Order order, size_t capacity, bool complete)
     : capacity_(capacity), jobs_(order), complete_(complete), changes_(order) {
   CHECK(capacity >= 1);
+}
+
+void ReadyWindow::set_capacity(size_t capacity) {
+  CHECK(capacity >= 1 && !refilling_);
+  capacity_ = std::max(capacity, jobs_.size());
 }
 
 ReadyJob ReadyWindow::PopFront() {

@@ -80,6 +80,11 @@ class ReadyWindow {
   bool complete() const { return complete_; }
   bool refilling() const { return refilling_; }
   size_t capacity() const { return capacity_; }
+  // How many jobs it may hold from now on, as memory allows; at least those it has. REQUIRES: no refill in
+  // flight, capacity >= 1.
+  void set_capacity(size_t capacity);
+  // An Insert may make it larger than it is.
+  bool at_its_size() const { return jobs_.size() == jobs_.slots(); }
   // Up to which rank nothing is missing; none when complete, or when nothing is known.
   const std::optional<keycodec::ReadyRank>& bound() const { return bound_; }
 
@@ -147,7 +152,7 @@ class ReadyWindow {
       const std::optional<keycodec::ReadyRank>& scanned_to) const;
 
   // Constant after construction.
-  const size_t capacity_;
+  size_t capacity_;
 
   RankedRing<ReadyJob> jobs_;
   bool complete_;

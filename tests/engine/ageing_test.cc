@@ -19,10 +19,10 @@ namespace {
 using ::testing::ElementsAre;
 using ::testing::IsEmpty;
 
-// Parameter: cores.
+// Parameter: as CoresOf.
 class Ageing : public ::testing::TestWithParam<uint16_t> {
  protected:
-  Ageing() : world_(WorldOf(GetParam())) { world_.Open(); }
+  Ageing() : world_(WorldOfParam(GetParam())) { world_.Open(); }
 
   void Set(Duration span, const std::string& queue = "q") {
     QueueSetRequest request;
@@ -49,7 +49,7 @@ class Ageing : public ::testing::TestWithParam<uint16_t> {
         },
         AnyCore());
   }
-  uint16_t AnyCore() { return static_cast<uint16_t>(++asked_ % GetParam()); }
+  uint16_t AnyCore() { return static_cast<uint16_t>(++asked_ % CoresOf(GetParam())); }
   // The next job, whose lease lasts.
   LeasedJob Next(Duration lease = Hours(10)) {
     const std::vector<LeasedJob> jobs = world_.Lease("q", 1, lease, AnyCore());
@@ -274,7 +274,7 @@ TEST_P(Ageing, OfJobsWithoutASpaceOverCores) {
 // The bound: a job waits for `ageing`, and then at most for those of its space that were enqueued before it.
 TEST_P(Ageing, NoJobWaitsLongerThanTheSpanAndThoseBeforeIt) {
   for (uint64_t seed = 1; seed <= 4; ++seed) {
-    World world(WorldOf(GetParam(), 7, seed));
+    World world(WorldOfParam(GetParam(), 7, seed));
     world.Open();
     std::mt19937_64 random(seed);
     const int64_t span_ms = 5000;
@@ -298,7 +298,7 @@ TEST_P(Ageing, NoJobWaitsLongerThanTheSpanAndThoseBeforeIt) {
               r->priority = priority;
               r->space = "one";
             },
-            static_cast<uint16_t>(random() % GetParam()));
+            static_cast<uint16_t>(random() % CoresOf(GetParam())));
         waiting[id.value()] = {world.clock().boottime_ms, priority};
       }
       if (random() % 40 == 0) {
@@ -312,7 +312,7 @@ TEST_P(Ageing, NoJobWaitsLongerThanTheSpanAndThoseBeforeIt) {
       world.Advance(Milliseconds(static_cast<int64_t>(random() % 300)));
       world.Settle();
       const auto jobs =
-          world.Lease("q", 1, Hours(10), static_cast<uint16_t>(random() % GetParam()));
+          world.Lease("q", 1, Hours(10), static_cast<uint16_t>(random() % CoresOf(GetParam())));
       if (waiting.empty()) {
         ASSERT_THAT(jobs, IsEmpty());
         continue;
@@ -340,7 +340,7 @@ TEST_P(Ageing, NoJobWaitsLongerThanTheSpanAndThoseBeforeIt) {
   }
 }
 
-INSTANTIATE_TEST_SUITE_P(Cores, Ageing, ::testing::Values(1, 3));
+INSTANTIATE_TEST_SUITE_P(Cores, Ageing, ::testing::Values(1, 3, kFewSpaces + 1, kFewSpaces + 3));
 
 }  // namespace
 }  // namespace vestq

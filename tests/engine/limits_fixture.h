@@ -12,20 +12,15 @@
 #include <utility>
 #include <vector>
 
-#include "tests/sim/world.h"
+#include "tests/engine/world_fixture.h"
 
 namespace vestq {
 
-// Parameter: cores.
+// Parameter: as CoresOf.
 class Limits : public ::testing::TestWithParam<uint16_t> {
  protected:
-  Limits() : world_(With(GetParam())) { world_.Open(); }
+  Limits() : world_(WorldOfParam(GetParam(), 4)) { world_.Open(); }
 
-  static WorldOptions With(uint16_t cores) {
-    WorldOptions options;
-    options.cores = cores;
-    return options;
-  }
   void Set(const std::function<void(QueueSetRequest*)>& with) {
     QueueSetRequest request;
     request.queue = "q";
@@ -54,7 +49,7 @@ class Limits : public ::testing::TestWithParam<uint16_t> {
     });
   }
   // On any core: what they share must hold wherever it is asked.
-  uint16_t AnyCore() { return static_cast<uint16_t>(++asked_ % GetParam()); }
+  uint16_t AnyCore() { return static_cast<uint16_t>(++asked_ % CoresOf(GetParam())); }
   void Enqueue(int jobs, const std::string& space = "") {
     for (int i = 0; i < jobs; ++i) {
       EnqueueRequest request;

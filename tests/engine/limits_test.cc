@@ -324,7 +324,7 @@ TEST_P(Limits, RandomMixesNeverExceedTheLimitAndAllJobsRun) {
   Finish(&todo);
 }
 
-INSTANTIATE_TEST_SUITE_P(Cores, Limits, ::testing::Values(1, 2, 4),
+INSTANTIATE_TEST_SUITE_P(Cores, Limits, ::testing::Values(1, 2, 4, kFewSpaces + 1, kFewSpaces + 4),
                          ::testing::PrintToStringParamName());
 
 }  // namespace

@@ -265,7 +265,8 @@ TEST_P(LimitsWake, TheRateHoldsWhenTheNumberOfCoresChanges) {
   }
 }
 
-INSTANTIATE_TEST_SUITE_P(Cores, LimitsWake, ::testing::Values(1, 2, 4),
+INSTANTIATE_TEST_SUITE_P(Cores, LimitsWake,
+                         ::testing::Values(1, 2, 4, kFewSpaces + 1, kFewSpaces + 4),
                          ::testing::PrintToStringParamName());
 
 }  // namespace

@@ -282,7 +282,8 @@ TEST_P(SpaceLimits, RandomMixesNeverExceedTheLimitsAndAllJobsRun) {
   Finish(&todo);
 }
 
-INSTANTIATE_TEST_SUITE_P(Cores, SpaceLimits, ::testing::Values(1, 2, 4),
+INSTANTIATE_TEST_SUITE_P(Cores, SpaceLimits,
+                         ::testing::Values(1, 2, 4, kFewSpaces + 1, kFewSpaces + 4),
                          ::testing::PrintToStringParamName());
 
 }  // namespace

@@ -19,6 +19,16 @@ inline WorldOptions WorldOf(uint16_t cores, uint16_t lanes = 7, uint64_t seed = 
   return options;
 }
 
+// A test's parameter: so many cores; kFewSpaces more: also with room for two spaces a core, so that ready jobs
+// of others are found in the store (engine/core_hidden.cc).
+inline constexpr uint16_t kFewSpaces = 100;
+inline uint16_t CoresOf(uint16_t param) { return param % kFewSpaces; }
+inline WorldOptions WorldOfParam(uint16_t param, uint16_t lanes = 7, uint64_t seed = 1) {
+  WorldOptions options = WorldOf(CoresOf(param), lanes, seed);
+  if (param >= kFewSpaces) options.space_memory = uint64_t{1800} * options.cores;
+  return options;
+}
+
 // Sets the rest of a request.
 template <typename T>
 using Setter = std::function<void(T*)>;

@@ -10,7 +10,22 @@ namespace vestq {
 namespace {
 constexpr std::array<const char*, 3> kQueues = {"mail", "thumbs", "sync"};
 constexpr std::array<const char*, 6> kSpaces = {"", "", "", "acme", "bolt", "corp"};
+// About what a space takes of a core's memory.
+constexpr uint64_t kSpaceBytes = 900;
+
+// Of most histories no space fits, or a few do: the others are found in the store.
+uint64_t SpaceMemory(const SimulationOptions& options, uint16_t cores) {
+  SimRandom random(options.seed * 0x9E3779B97F4A7C15ull);
+  return random.Chance(0.4) ? 0 : 1 + random.Below(5) * kSpaceBytes * cores;
+}
 }  // namespace
+
+std::string Simulation::AnySpaceName() {
+  // More of them where they do not fit.
+  if (world_->options().space_memory > 0 && random_.Chance(0.4))
+    return "s" + std::to_string(random_.Below(12));
+  return random_.Pick(kSpaces);
+}
 
 Simulation::Simulation(const SimulationOptions& options)
     : options_(options), random_(options.seed) {
@@ -18,6 +33,7 @@ Simulation::Simulation(const SimulationOptions& options)
   world.seed = options.seed * 2654435761u + 17;
   world.cores = static_cast<uint16_t>(1 + random_.Below(3));
   world.lanes = static_cast<uint16_t>(world.cores + random_.Below(5));
+  world.space_memory = SpaceMemory(options, world.cores);
   world.plant_answer_before_sync = options.plant_answer_before_sync;
   world_ = std::make_unique<World>(world);
   if (random_.Chance(0.2)) world_->clock().wall_ms = 5'000;  // a machine that begins in 1970
@@ -130,7 +146,7 @@ Simulation::ModelJob* Simulation::AddJob(EnqueueRequest* request, bool may_be_un
       "job-" + std::to_string(jobs_.size()) + ":" +
       std::string(random_.Chance(0.1) ? 600 + random_.Below(3000) : random_.Below(80), 'x');
   request->queue = job->queue;
-  request->space = random_.Pick(kSpaces);
+  request->space = AnySpaceName();
   request->payload = job->payload;
   request->priority = static_cast<uint32_t>(random_.Chance(0.7) ? 1024 : random_.Below(5));
   if (random_.Chance(0.2)) {
@@ -172,7 +188,7 @@ void Simulation::StartLease(Pending* pending) {
   request->wait = random_.Chance(0.5);
   if (random_.Chance(0.25)) {
     request->one_space = true;
-    request->space = random_.Pick(kSpaces);
+    request->space = AnySpaceName();
   }
   request->block = Milliseconds(static_cast<int64_t>(1 + random_.Below(5000)));
   pending->op = Op::kLease;

@@ -196,6 +196,7 @@ class Simulation {
   };
   static std::string OpName(Op op);
 
+  std::string AnySpaceName();
   void StartSomething();
   bool StartOther(Pending* pending);
   void StartEnqueue(Pending* pending);

@@ -29,6 +29,7 @@ Error World::TryOpen() {
   options.cores = options_.cores;
   options.lanes = options_.lanes;
   options.memory = options_.memory;
+  options.space_memory = options_.space_memory;
   options.durability = options_.durability;
   options.max_leased = options_.max_leased;
   options.clock = &clock_;

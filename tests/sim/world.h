@@ -38,6 +38,7 @@ struct WorldOptions {
   uint16_t cores = 1;
   uint16_t lanes = 4;
   uint64_t memory = uint64_t{32} << 20;
+  uint64_t space_memory = 0;  // EngineOptions::space_memory
   Durability durability = Durability::kSync;
   size_t max_leased = 0;
   std::shared_ptr<rocksdb::Statistics> statistics;
