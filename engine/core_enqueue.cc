@@ -186,6 +186,7 @@ void Core::Impl::PutReady(CoreQueue* queue, LaneId lane, std::string_view space,
 void Core::Impl::PutScheduled(CoreQueue* queue, LaneId lane, keycodec::Clock clock, int64_t time_ms,
                               JobId id, keycodec::ScheduledValue value) {
   DCHECK(shared_->OwnerOf(lane) == id_, "LANE-1");
+  CHECK(time_ms <= limits::kKeyTimeMsMax, "LIMIT-1: delays are bounded, engine time begins low");
   value.zone.incarnation = queue->life[KeyKind::kScheduled];  // LIFE-1
   key_.clear();
   keycodec::AppendScheduledKey(lane, clock, time_ms, id, &key_);

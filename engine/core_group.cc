@@ -41,38 +41,6 @@ bool IsUnconditionalSet(const Request& member) {
 
 // --- What it is about ---
 
-// What engine/group_request.h allows. Errors: kSyntax, kRange.
-Error Core::Impl::ValidateGroup(GroupRequest* request) {
-  if (request->members.size() > limits::kGroupCommandsMax) {
-    return Error(ErrorCode::kRange, "a group of " + std::to_string(request->members.size()) +
-                                        " commands is outside 0 to " +
-                                        std::to_string(limits::kGroupCommandsMax));
-  }
-  for (size_t i = 0; i < request->members.size(); ++i) {
-    switch (request->members[i]->kind) {
-      case RequestKind::kEnqueue:
-      case RequestKind::kEnqueueMany:
-        if (!MayWait(*request->members[i])) break;
-        request->failed = i;
-        return Error(ErrorCode::kSyntax,
-                     "WAIT is not possible in a group: all of it or nothing, at once");
-      case RequestKind::kComplete:
-      case RequestKind::kCompleteMany:
-      case RequestKind::kFail:
-      case RequestKind::kRelease:
-      case RequestKind::kRenew:
-      case RequestKind::kCheckpoint:
-      case RequestKind::kCancel:
-      case RequestKind::kDataSet:
-      case RequestKind::kDataGet:
-      case RequestKind::kDataDelete:
-      case RequestKind::kDataRange: break;
-      default: request->failed = i; return Error(ErrorCode::kSyntax, "not allowed in a group");
-    }
-  }
-  return Error::Ok();
-}
-
 // The cores that own what the member reads or changes, as bits.
 uint64_t Core::Impl::CoresOf(const Request& member) const {
   uint64_t cores = 0;
@@ -180,7 +148,6 @@ void Core::Impl::PlanCancel(GroupPlan* plan, size_t i, JobId id) {
 
 void Core::Impl::Group(GroupRequest* request) {
   request->failed = GroupRequest::kNone;
-  if (const Error error = ValidateGroup(request); !error.ok()) return Refuse(request, error);
   request->cores = BitOf(id_);
   for (const auto& member : request->members) request->cores |= CoresOf(*member);
   const auto held =

@@ -594,7 +594,6 @@ class Core::Impl {
 
   // core_group.cc: a group's way, and what a core does while it is frozen
   void Group(GroupRequest* request);
-  static Error ValidateGroup(GroupRequest* request);
   uint64_t CoresOf(const Request& member) const;
   std::unique_ptr<GroupTask> PlanReads(GroupRequest* request, bool frozen);
   struct GroupPlan;

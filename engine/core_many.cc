@@ -20,7 +20,6 @@ bool Core::Impl::RunLater() {
 
 void Core::Impl::EnqueueMany(EnqueueManyRequest* request, const Backlog& room) {
   const auto count = static_cast<uint64_t>(request->payloads.size());
-  CHECK(count >= 1 && count <= limits::kEnqueueManyMax, "the caller has checked the number");
   request->ids.clear();
   request->job.subscriptions.reset();
   if (const Error error = CheckAfter(&request->job, count); !error.ok())

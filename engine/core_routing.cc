@@ -7,6 +7,7 @@
 #include "engine/jobs_part.h"
 #include "engine/kv_request.h"
 #include "engine/purge_request.h"
+#include "engine/request_check.h"
 #include "engine/schedule_request.h"
 #include "engine/space_probe.h"
 #include "engine/space_request.h"
@@ -207,6 +208,10 @@ void Core::Impl::Dispatch(Request* request) {
         Error(ErrorCode::kShutdown, "the store has failed: " + shared_->writes->failure().text());
     Executed(request);
     return;
+  }
+  if (Error error = CheckRequest(request, shared_->PayloadMax()); !error.ok()) [[unlikely]] {
+    request->error = std::move(error);
+    return Executed(request);
   }
   if (request->kind == RequestKind::kWaitFor) {
     auto* const wait = static_cast<WaitForRequest*>(request);

@@ -275,7 +275,7 @@ void Core::Impl::ToRetry(Lease* lease, uint32_t attempt, uint32_t priority, Dura
   row.last_error = std::move(last_error);
   if (read != nullptr && read->row) row.checkpoint = read->row->checkpoint;
   if (delay > Duration(0)) {
-    const int64_t vests_ms = std::min((now() + delay).ms(), limits::kKeyTimeMsMax);
+    const int64_t vests_ms = (now() + delay).ms();
     keycodec::AppendScheduledKey(old.lane, keycodec::Clock::kEngine, vests_ms, old.id, &row.key);
     keycodec::ScheduledValue value;
     value.flags = flags;

@@ -201,10 +201,7 @@ Core* Engine::core(CoreId id) {
 }
 EngineClock* Engine::clock() { return impl_->shared.clock.get(); }
 uint64_t Engine::memory() const { return impl_->shared.options.memory; }
-uint64_t Engine::max_payload() const {
-  return std::min<uint64_t>(limits::kPayloadHardMax,
-                            impl_->shared.options.memory / limits::kMemoryPerPayload);
-}
+uint64_t Engine::max_payload() const { return impl_->shared.PayloadMax(); }
 
 EngineInfo Engine::Info() const {
   const EngineShared& shared = impl_->shared;

@@ -4,8 +4,8 @@
 // back through `done`, on the same thread, never from inside Start: with `error` set, or with its
 // outputs, once everything the answer rests on is as durable as the engine's mode promises. The
 // caller owns the object and keeps it alive and unchanged until `done` (Core::Abandon ends early
-// one that waits). Names and sizes must have been checked against limits.h (Validate),
-// times are resolved by the engine's clock.
+// one that waits). What is outside its limits is refused, by name (engine/request_check.h): kRange, kTooBig
+// and kSyntax are possible errors of every request. Times are resolved by the engine's clock.
 #pragma once
 
 #include <atomic>

@@ -20,7 +20,7 @@ struct ScheduleInfo {
 
 enum class ScheduleOp : uint8_t { kSet, kGet, kList, kDelete, kPause, kResume, kRun };
 
-// SCHEDULE SET, GET, LIST, DEL, PAUSE, RESUME, RUN. Names, sizes and spans must have been checked against limits.h.
+// SCHEDULE SET, GET, LIST, DEL, PAUSE, RESUME, RUN.
 //
 //   kSet     `timing` and `job` in. A schedule of that name keeps its phase, next slot and state where its timing is the
 //            same, and its counts always. kSyntax, kRange (an expression or a zone, by name), kFull (kSchedulesMax)

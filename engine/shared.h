@@ -83,6 +83,9 @@ struct EngineShared {
   MessageRing& Ring(CoreId from, CoreId to) {
     return *rings[static_cast<size_t>(from.value()) * cores + to.value()];
   }
+  uint64_t PayloadMax() const {
+    return std::min<uint64_t>(limits::kPayloadHardMax, options.memory / limits::kMemoryPerPayload);
+  }
   // The newest ticket that lets an answer leave, by the durability mode.
   Ticket Answerable() const {
     return options.durability == Durability::kSync ? writes->durable() : writes->written();

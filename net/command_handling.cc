@@ -56,13 +56,11 @@ constexpr OptionSpec kSpecs[] = {{"STATE"}, {"SPACE"}, {"COUNT"}, {"CURSOR"}, {"
 
 Error FillPeek(Args args, PeekRequest* r) {
   using namespace peek_options;
-  VESTQ_RETURN_IF_ERROR(words::CheckQueue(args[1]));
   OptionReader options("PEEK", kSpecs, args.subspan(2));
   while (options.Next()) {
     switch (options.option()) {
       case kState: VESTQ_WORD(r->state, words::ParseState(options.value()), JobState); break;
       case kSpace:
-        VESTQ_RETURN_IF_ERROR(words::CheckSpace(options.value()));
         r->one_space = true;
         r->space.assign(options.value());
         break;
@@ -102,7 +100,6 @@ Result<uint32_t> ParseRate(std::string_view text) {
 
 Error FillRedrive(Args args, RedriveRequest* r) {
   using namespace redrive_options;
-  VESTQ_RETURN_IF_ERROR(words::CheckQueue(args[1]));
   r->queue.assign(args[1]);
   OptionReader options("REDRIVE", kSpecs, args.subspan(2));
   while (options.Next()) {
@@ -113,7 +110,7 @@ Error FillRedrive(Args args, RedriveRequest* r) {
                    uint64_t);
         break;
       case kTo:
-        VESTQ_RETURN_IF_ERROR(words::CheckQueue(options.value()));
+        VESTQ_RETURN_IF_ERROR(CheckQueueName(options.value()));
         r->to.assign(options.value());
         break;
       case kRate: VESTQ_WORD(r->rate, ParseRate(options.value()), uint32_t); break;
@@ -126,7 +123,7 @@ Error FillRedrive(Args args, RedriveRequest* r) {
 Error FillWorkers(Args args, WorkersRequest* r) {
   if (args.size() > 2) return Error(ErrorCode::kSyntax, WrongArity("WORKERS"));
   if (args.size() == 1) return Error::Ok();
-  VESTQ_RETURN_IF_ERROR(words::CheckQueue(args[1]));
+  VESTQ_RETURN_IF_ERROR(CheckQueueName(args[1]));
   r->queue.assign(args[1]);
   return Error::Ok();
 }

@@ -13,7 +13,6 @@ namespace vestq::handlers {
 namespace {
 
 Error FillEnqueue(Args args, EnqueueRequest* r) {
-  VESTQ_RETURN_IF_ERROR(words::CheckQueue(args[1]));
   OptionReader options("ENQUEUE", job_options::kSpecs, args.subspan(3));
   while (options.Next()) VESTQ_RETURN_IF_ERROR(job_options::Apply(options.option(), options, r));
   VESTQ_RETURN_IF_ERROR(job_options::Check(options));
@@ -24,7 +23,6 @@ Error FillEnqueue(Args args, EnqueueRequest* r) {
 
 // One payload for each job; what follows them holds for all.
 Error FillEnqueueMany(Args args, EnqueueManyRequest* r) {
-  VESTQ_RETURN_IF_ERROR(words::CheckQueue(args[1]));
   size_t count = 0;
   VESTQ_WORD(count, words::ParseNumber("number of jobs", args[2], 1, limits::kEnqueueManyMax),
              static_cast<size_t>);
@@ -35,9 +33,6 @@ Error FillEnqueueMany(Args args, EnqueueManyRequest* r) {
   }
   OptionReader options("ENQUEUEMANY", job_options::kSpecs, args.subspan(3 + count));
   while (options.Next()) {
-    if (options.option() == job_options::kUnique) {
-      return Error(ErrorCode::kSyntax, "option UNIQUE is for one job, ENQUEUEMANY has none");
-    }
     VESTQ_RETURN_IF_ERROR(job_options::Apply(options.option(), options, &r->job));
   }
   VESTQ_RETURN_IF_ERROR(job_options::Check(options));
@@ -64,12 +59,8 @@ Error LeaseOption(size_t option, std::string_view value, LeaseRequest* r) {
       r->wait = true;
       break;
     case kFor: VESTQ_WORD(r->lease, ParseLease("FOR", value), Duration); break;
-    case kWorker:
-      VESTQ_RETURN_IF_ERROR(words::CheckWorker(value));
-      r->worker.assign(value);
-      break;
+    case kWorker: r->worker.assign(value); break;
     case kSpace:
-      VESTQ_RETURN_IF_ERROR(words::CheckSpace(value));
       r->space.assign(value);
       r->one_space = true;
       break;
@@ -83,12 +74,6 @@ Error FillLease(Args args, LeaseRequest* r) {
   size_t end = 2;
   while (end < args.size() && OptionReader::Find(lease_options::kSpecs, args[end]) < 0) ++end;
   const size_t queues = end - 1;
-  if (queues > limits::kQueuesPerLease) {
-    return Error(ErrorCode::kRange, "LEASE of " + std::to_string(queues) +
-                                        " queues is outside 1 to " +
-                                        std::to_string(limits::kQueuesPerLease));
-  }
-  for (size_t i = 1; i < end; ++i) VESTQ_RETURN_IF_ERROR(words::CheckQueue(args[i]));
   OptionReader options("LEASE (queues stand before options)", lease_options::kSpecs,
                        args.subspan(end));
   while (options.Next()) VESTQ_RETURN_IF_ERROR(LeaseOption(options.option(), options.value(), r));
@@ -116,11 +101,6 @@ Error FillRenew(Args args, RenewRequest* r) {
 
 Error FillCheckpoint(Args args, CheckpointRequest* r) {
   VESTQ_RETURN_IF_ERROR(FillReceipt(args, &r->receipt));
-  if (args[2].size() > limits::kCheckpointBytes) {
-    return Error(ErrorCode::kTooBig, "a checkpoint of " + std::to_string(args[2].size()) +
-                                         " bytes is more than " +
-                                         std::to_string(limits::kCheckpointBytes));
-  }
   OptionReader options("CHECKPOINT", kRenewOptions, args.subspan(3));
   while (options.Next()) VESTQ_WORD(r->lease, ParseLease("FOR", options.value()), Duration);
   r->checkpoint.assign(args[2]);
@@ -133,14 +113,7 @@ Error FillComplete(Args args, CompleteRequest* r) {
   VESTQ_RETURN_IF_ERROR(FillReceipt(args, &r->receipt));
   if (args.size() == 2) return Error::Ok();
   OptionReader options("COMPLETE", kCompleteOptions, args.subspan(2));
-  while (options.Next()) {
-    if (options.value().size() > limits::kResultBytes) {
-      return Error(ErrorCode::kTooBig, "a result of " + std::to_string(options.value().size()) +
-                                           " bytes is more than " +
-                                           std::to_string(limits::kResultBytes));
-    }
-    r->result.assign(options.value());
-  }
+  while (options.Next()) r->result.assign(options.value());
   return options.error();
 }
 
@@ -155,10 +128,7 @@ Error FillFail(Args args, FailRequest* r) {
   OptionReader options("FAIL", fail_options::kSpecs, args.subspan(2));
   while (options.Next()) {
     switch (options.option()) {
-      case fail_options::kReason:
-        VESTQ_RETURN_IF_ERROR(words::CheckReason(options.value()));
-        r->reason.assign(options.value());
-        break;
+      case fail_options::kReason: r->reason.assign(options.value()); break;
       case fail_options::kDelay:
         VESTQ_WORD(r->delay, ParseDelay(options.value()), Duration);
         r->delay_set = true;

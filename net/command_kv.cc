@@ -12,23 +12,8 @@
 namespace vestq::handlers {
 namespace {
 
-Error CheckKey(std::string_view key, size_t least) {
-  if (key.size() >= least && key.size() <= limits::kDataKeyBytes) return Error::Ok();
-  return Error(ErrorCode::kRange, "a key of " + std::to_string(key.size()) + " bytes is outside " +
-                                      std::to_string(least) + " to " +
-                                      std::to_string(limits::kDataKeyBytes));
-}
-
 Error FillKeys(Args args, std::vector<std::string>* keys) {
-  if (args.size() - 1 > limits::kDataKeysMax) {
-    return Error(ErrorCode::kRange, std::string(args[0]) + " of " +
-                                        std::to_string(args.size() - 1) + " keys is outside 1 to " +
-                                        std::to_string(limits::kDataKeysMax));
-  }
-  for (std::string_view key : args.subspan(1)) {
-    VESTQ_RETURN_IF_ERROR(CheckKey(key, 1));
-    keys->emplace_back(key);
-  }
+  keys->assign(args.begin() + 1, args.end());
   return Error::Ok();
 }
 
@@ -39,7 +24,6 @@ constexpr OptionSpec kSpecs[] = {{"NX", false, true, 1u << kEqual},
 }  // namespace set_words
 
 Error FillSetData(Args args, DataSetRequest* r) {
-  VESTQ_RETURN_IF_ERROR(CheckKey(args[1], 1));
   OptionReader options("SET", set_words::kSpecs, args.subspan(3));
   while (options.Next()) {
     if (options.option() == set_words::kAbsent) {
@@ -68,7 +52,6 @@ constexpr OptionSpec kSpecs[] = {{"CURSOR"}, {"COUNT"}};
 
 // The cursor is the last key given, behind a colon.
 Error FillRange(Args args, DataRangeRequest* r) {
-  VESTQ_RETURN_IF_ERROR(CheckKey(args[1], 0));
   OptionReader options("RANGE", range_words::kSpecs, args.subspan(2));
   r->count = limits::kRangeCountDefault;
   while (options.Next()) {

@@ -17,10 +17,6 @@ constexpr OptionSpec kSpecs[] = {{"STATE"}, {"SPACE"}, {"ID"}};
 
 Error FillIds(Args ids, PurgeRequest* r) {
   if (ids.empty()) return Error(ErrorCode::kSyntax, "PURGE ID needs at least one id");
-  if (ids.size() > limits::kPurgeIds) {
-    return Error(ErrorCode::kRange, "PURGE takes at most " + std::to_string(limits::kPurgeIds) +
-                                        " ids, not " + std::to_string(ids.size()));
-  }
   for (const std::string_view text : ids) {
     JobId id;
     VESTQ_WORD(id, ParseJobId(text), JobId);
@@ -31,7 +27,6 @@ Error FillIds(Args ids, PurgeRequest* r) {
 
 Error FillPurge(Args args, PurgeRequest* r) {
   using namespace purge_options;
-  VESTQ_RETURN_IF_ERROR(words::CheckQueue(args[1]));
   r->queue.assign(args[1]);
   if (args.size() > 2 && words::EqualsIgnoreCase(args[2], "ID")) return FillIds(args.subspan(3), r);
   OptionReader options("PURGE", kSpecs, args.subspan(2));
@@ -39,7 +34,6 @@ Error FillPurge(Args args, PurgeRequest* r) {
     switch (options.option()) {
       case kState: VESTQ_WORD(r->state, words::ParseState(options.value()), JobState); break;
       case kSpace:
-        VESTQ_RETURN_IF_ERROR(words::CheckSpace(options.value()));
         r->one_space = true;
         r->space.assign(options.value());
         break;
@@ -51,7 +45,6 @@ Error FillPurge(Args args, PurgeRequest* r) {
 }
 
 Error FillDrop(Args args, PurgeRequest* r) {
-  VESTQ_RETURN_IF_ERROR(words::CheckQueue(args[2]));
   if (args.size() != 3) return Error(ErrorCode::kSyntax, WrongArity("queue|drop"));
   r->queue.assign(args[2]);
   r->drop = true;

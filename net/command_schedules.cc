@@ -19,7 +19,6 @@ namespace vestq::handlers {
 namespace {
 
 constexpr uint64_t kListDefault = 100;
-constexpr uint64_t kListMost = 1000;
 constexpr uint64_t kNextMost = 1000;
 
 // The options of a job, and behind them those that say when.
@@ -82,8 +81,6 @@ Error SetOption(const OptionReader& options, ScheduleRequest* r) {
 
 Error FillSet(Args args, ScheduleRequest* r) {
   if (args.size() < 5) return Error(ErrorCode::kSyntax, WrongArity("schedule|set"));
-  VESTQ_RETURN_IF_ERROR(words::CheckSchedule(args[2]));
-  VESTQ_RETURN_IF_ERROR(words::CheckQueue(args[3]));
   OptionReader options("SCHEDULE SET", kSetSpecs, args.subspan(5));
   while (options.Next()) VESTQ_RETURN_IF_ERROR(SetOption(options, r));
   VESTQ_RETURN_IF_ERROR(job_options::Check(options));
@@ -101,7 +98,6 @@ Error FillSet(Args args, ScheduleRequest* r) {
 
 Error FillNamed(Args args, ScheduleRequest* r) {
   if (args.size() != 3) return Error(ErrorCode::kSyntax, WrongArity("schedule"));
-  VESTQ_RETURN_IF_ERROR(words::CheckSchedule(args[2]));
   r->name.assign(args[2]);
   return Error::Ok();
 }
@@ -121,7 +117,8 @@ Error FillList(Args args, ScheduleRequest* r) {
   OptionReader options("SCHEDULE LIST", kListOptions, args.subspan(2));
   while (options.Next()) {
     if (options.option() == 1) {
-      VESTQ_WORD(r->count, words::ParseNumber("COUNT", options.value(), 1, kListMost),
+      VESTQ_WORD(r->count,
+                 words::ParseNumber("COUNT", options.value(), 1, limits::kScheduleListMax),
                  static_cast<size_t>);
       continue;
     }

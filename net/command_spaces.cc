@@ -17,7 +17,6 @@ namespace {
 constexpr OptionSpec kSpacesOptions[] = {{"CURSOR"}, {"COUNT"}};
 
 Error FillSpaces(Args args, SpacesRequest* r) {
-  VESTQ_RETURN_IF_ERROR(words::CheckQueue(args[1]));
   r->queue.assign(args[1]);
   r->count = limits::kSpacesCountDefault;
   OptionReader options("SPACES", kSpacesOptions, args.subspan(2));
@@ -35,8 +34,6 @@ Error FillSpaces(Args args, SpacesRequest* r) {
 // Arguments 2 and 3 of all but HELP.
 template <typename T>
 Error TakeNames(Args args, T* r) {
-  VESTQ_RETURN_IF_ERROR(words::CheckQueue(args[2]));
-  VESTQ_RETURN_IF_ERROR(words::CheckSpace(args[3]));
   r->queue.assign(args[2]);
   r->space.assign(args[3]);
   return Error::Ok();

@@ -37,7 +37,7 @@ void Events(Session& session, Args args) {
                                                      std::to_string(limits::kQueuesPerLease)));
   }
   for (std::string_view queue : queues) {
-    if (const Error error = words::CheckQueue(queue); !error.ok()) return session.Fail(error);
+    if (const Error error = CheckQueueName(queue); !error.ok()) return session.Fail(error);
   }
   if (const Error error = session.Listen({queues.begin(), queues.end()}); !error.ok())
     return session.Fail(error);

@@ -11,28 +11,13 @@ namespace {
 using handlers::ParseDelay;
 using handlers::ParseLease;
 
-Error CheckBytes(const char* what, std::string_view text, size_t least, size_t most) {
-  if (text.size() >= least && text.size() <= most) return Error::Ok();
-  return Error(ErrorCode::kRange, std::string(what) + " of " + std::to_string(text.size()) +
-                                      " bytes is outside " + std::to_string(least) + " to " +
-                                      std::to_string(most));
-}
-
 Result<Duration> ParseSpan(std::string_view name, std::string_view text) {
   return words::ParseDuration(name, text, Milliseconds(1), limits::kDelayMax);
 }
 
-Error ApplyHeaders(const OptionReader& reader, EnqueueRequest* r) {
-  size_t bytes = 0;
-  for (size_t i = 0; i + 1 < reader.values().size(); i += 2) {
-    const std::string_view name = reader.values()[i], value = reader.values()[i + 1];
-    bytes += name.size() + value.size();
-    r->headers.emplace_back(name, value);
-  }
-  if (bytes <= limits::kHeadersBytes) return Error::Ok();
-  return Error(ErrorCode::kRange, "HEADER: names and values of " + std::to_string(bytes) +
-                                      " bytes are more than " +
-                                      std::to_string(limits::kHeadersBytes));
+void ApplyHeaders(const OptionReader& reader, EnqueueRequest* r) {
+  for (size_t i = 0; i + 1 < reader.values().size(); i += 2)
+    r->headers.emplace_back(reader.values()[i], reader.values()[i + 1]);
 }
 
 Error ApplyAfter(const OptionReader& reader, EnqueueRequest* r) {
@@ -76,10 +61,7 @@ Error ApplyTime(size_t option, std::string_view value, EnqueueRequest* r) {
 Error Apply(size_t option, const OptionReader& reader, EnqueueRequest* r) {
   const std::string_view value = reader.value();
   switch (option) {
-    case kSpace:
-      VESTQ_RETURN_IF_ERROR(words::CheckSpace(value));
-      r->space.assign(value);
-      break;
+    case kSpace: r->space.assign(value); break;
     case kPriority:
       VESTQ_WORD(r->priority, words::ParseNumber("PRIORITY", value, 0, handlers::kPriorityMax),
                  static_cast<uint32_t>);
@@ -93,15 +75,16 @@ Error Apply(size_t option, const OptionReader& reader, EnqueueRequest* r) {
       VESTQ_WORD(r->backoff, words::ParseBackoff("BACKOFF", value), std::string);
       break;
     case kUnique:
-      VESTQ_RETURN_IF_ERROR(CheckBytes("UNIQUE: a key", value, 1, limits::kUniqueKeyBytes));
+      // An empty one would be none.
+      VESTQ_RETURN_IF_ERROR(CheckBytes("UNIQUE: a key", value.size(), 1, limits::kUniqueKeyBytes));
       r->unique_key.assign(value);
       break;
     case kReplace: r->unique_replace = true; break;
     case kType:
-      VESTQ_RETURN_IF_ERROR(CheckBytes("TYPE: a name", value, 1, limits::kTypeBytes));
+      VESTQ_RETURN_IF_ERROR(CheckBytes("TYPE: a name", value.size(), 1, limits::kTypeBytes));
       r->type.assign(value);
       break;
-    case kHeader: return ApplyHeaders(reader, r);
+    case kHeader: ApplyHeaders(reader, r); break;
     case kAfter: return ApplyAfter(reader, r);
     default: return ApplyTime(option, value, r);
   }

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "engine/request_check.h"
 #include "net/reactor.h"
 #include "net/replies.h"
 #include "net/session.h"
@@ -86,7 +87,11 @@ void Session::QueueMember(Request* request) {
   const bool reads =
       request->kind == RequestKind::kDataGet || request->kind == RequestKind::kDataRange;
   const size_t bytes = (reads ? 0 : Charge(*request)) + Items(*request) * limits::kGroupItemBytes;
-  const Error room = multi_->broken.empty() ? RoomInMulti(bytes) : Error::Ok();
+  // What is out of its limits is said now, not at EXEC.
+  Error room = multi_->broken.empty()
+                   ? CheckRequest(request, reactor_->shared().engine->max_payload())
+                   : Error::Ok();
+  if (room.ok() && multi_->broken.empty()) room = RoomInMulti(bytes);
   if (!room.ok() || !multi_->broken.empty()) {
     pool().Put(request);
     if (!room.ok()) return Fail(room);

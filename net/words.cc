@@ -142,25 +142,6 @@ bool ParseRfc3339(std::string_view text, int64_t* ms) {
   return true;
 }
 
-Error CheckLength(std::string_view what, size_t size, size_t min, size_t max) {
-  if (size >= min && size <= max) return Error::Ok();
-  return Error(ErrorCode::kRange, std::string(what) + " of " + std::to_string(size) +
-                                      " bytes is outside " + std::to_string(min) + " to " +
-                                      std::to_string(max));
-}
-
-Error CheckName(const char* what, std::string_view name, size_t most) {
-  VESTQ_RETURN_IF_ERROR(CheckLength(what, name.size(), 1, most));
-  for (size_t i = 0; i < name.size(); ++i) {
-    if (name[i] < 0x21 || name[i] > 0x7e) {
-      return Error(ErrorCode::kSyntax, std::string(what) + " " + Quote(name) +
-                                           ": only ASCII 0x21 to 0x7e may stand in it; byte " +
-                                           std::to_string(i) + " is another");
-    }
-  }
-  return Error::Ok();
-}
-
 }  // namespace
 
 Result<uint64_t> ParseNumber(std::string_view name, std::string_view text, uint64_t min,
@@ -269,26 +250,6 @@ Result<JobState> ParseState(std::string_view text) {
       "STATE " + Quote(text) + ": ready, scheduled, waiting, leased, dead or done is expected");
 }
 
-Error CheckQueue(std::string_view name) {
-  return CheckName("queue name", name, limits::kQueueNameBytes);
-}
-
-Error CheckSchedule(std::string_view name) {
-  return CheckName("schedule name", name, limits::kScheduleNameBytes);
-}
-
-Error CheckSpace(std::string_view space) {
-  return CheckLength("space", space.size(), 0, limits::kSpaceBytes);
-}
-
-Error CheckWorker(std::string_view worker) {
-  return CheckLength("worker name", worker.size(), 0, limits::kWorkerNameBytes);
-}
-
-Error CheckReason(std::string_view reason) {
-  return CheckLength("reason", reason.size(), 0, limits::kReasonBytes);
-}
-
 std::string FormatDuration(Duration d) {
   const int64_t ms = d.ms();
   if (ms == 0) return "0";
@@ -297,23 +258,6 @@ std::string FormatDuration(Duration d) {
     if (ms % factor == 0) return std::to_string(ms / factor).append(kSpanUnits[i].name);
   }
   return std::to_string(ms) + "ms";
-}
-
-std::string Quote(std::string_view text) {
-  constexpr size_t kShown = 64;
-  constexpr char kHex[] = "0123456789abcdef";
-  std::string out = "'";
-  for (char c : text.substr(0, kShown)) {
-    if (c >= 0x20 && c < 0x7f) {
-      out.push_back(c);
-    } else {
-      const unsigned char byte = static_cast<unsigned char>(c);
-      out.append("\\x");
-      out.push_back(kHex[byte >> 4]);
-      out.push_back(kHex[byte & 15]);
-    }
-  }
-  return out.append(text.size() > kShown ? "...'" : "'");
 }
 
 bool EqualsIgnoreCase(std::string_view a, std::string_view b) {

@@ -12,6 +12,7 @@
 #include "engine/base/result.h"
 #include "engine/base/time.h"
 #include "engine/request.h"
+#include "engine/request_check.h"
 
 namespace vestq::words {
 
@@ -33,17 +34,9 @@ Result<std::string> ParseBackoff(std::string_view name, std::string_view text);
 // A job's state, as STATE takes it: any but "gone".
 Result<JobState> ParseState(std::string_view text);
 
-// Names. kRange: length; kSyntax: a byte that may not stand there.
-Error CheckQueue(std::string_view name);
-Error CheckSchedule(std::string_view name);
-Error CheckSpace(std::string_view space);
-Error CheckWorker(std::string_view worker);
-Error CheckReason(std::string_view reason);
-
 // "30s": the greatest unit that gives a whole number.
 std::string FormatDuration(Duration d);
-// For use in a message: 'text', unprintable bytes as \xHH, at most 64 bytes of it.
-std::string Quote(std::string_view text);
+using vestq::Quote;
 // ASCII.
 bool EqualsIgnoreCase(std::string_view a, std::string_view b);
 // `*` and `?`, anything else literally. Time is at most |pattern| * |text|, no recursion.

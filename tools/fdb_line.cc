@@ -138,7 +138,7 @@ Result<std::string> SpaceOf(const TupleElement& element) {
                                  " stands there, a string is expected (a byte string only for "
                                  "what is not UTF-8)");
   }
-  if (Error error = words::CheckSpace(space); !error.ok()) return Wrong(kItemSpace, error.text());
+  if (Error error = CheckSpaceName(space); !error.ok()) return Wrong(kItemSpace, error.text());
   return space;
 }
 
@@ -223,8 +223,7 @@ Result<IncomingJob> JobOfFdbLine(std::string_view text, int64_t version) {
 
   IncomingJob job;
   job.queue = std::get<TupleText>((*key)[kTaskType]).value;
-  if (Error error = words::CheckQueue(job.queue); !error.ok())
-    return Wrong(kTaskType, error.text());
+  if (Error error = CheckQueueName(job.queue); !error.ok()) return Wrong(kTaskType, error.text());
   job.identity = *bytes + *value;
   job.payload = std::move(*value);
   const std::string vesting = std::to_string(std::get<int64_t>((*key)[kVestingMs]));

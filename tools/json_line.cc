@@ -75,7 +75,7 @@ class LineReader {
     if (error_.ok() && !queue) error_ = Expected("queue", "a name");
     if (error_.ok() && !payload) error_ = Expected("payload", "a string");
     if (!error_.ok()) return;
-    if (Error wrong = words::CheckQueue(*queue); !wrong.ok()) error_ = std::move(wrong);
+    if (Error wrong = CheckQueueName(*queue); !wrong.ok()) error_ = std::move(wrong);
     job_.queue = std::move(*queue);
     job_.payload = std::move(*payload);
     ReadTime(state.value_or("ready"), redrive);

@@ -51,6 +51,7 @@ inline constexpr uint64_t kMemoryPerGroups = 4;  // all groups that wait for the
 // --- Dead letters ---
 inline constexpr Duration kDeadKeepDefault = Days(180);
 inline constexpr uint64_t kDeadMaxDefault = 1'000'000;  // of a queue; the oldest is dropped
+inline constexpr uint64_t kDeadMaxMost = uint64_t{1} << 48;
 inline constexpr uint32_t kRedriveRateMax = 1'000'000;  // a second; faster is all at once
 
 // --- Spans ---
@@ -66,7 +67,8 @@ inline constexpr Duration kBackoffMax = Days(365);
 inline constexpr size_t kBackoffListMax = 64;
 
 // --- Schedules ---
-inline constexpr size_t kSchedulesMax = 100'000;  // names in memory, some 250 bytes each
+inline constexpr size_t kSchedulesMax = 100'000;    // names in memory, some 250 bytes each
+inline constexpr uint64_t kScheduleListMax = 1000;  // of a page, as of PEEK
 inline constexpr Duration kEveryMin = Milliseconds(100);
 inline constexpr Duration kEveryMax = Days(36'500);
 inline constexpr size_t kCronBytes = 256;      // a list of every minute has 169

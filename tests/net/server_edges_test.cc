@@ -109,7 +109,7 @@ TEST_P(ServerEdgesOfNumbers, NumbersOfListings) {
   queues.resize(65, "many");
   EXPECT_EQ(Call(queues).items.size(), 1u);
   queues.push_back("many");
-  EXPECT_EQ(Text(queues), "-RANGE LEASE of 65 queues is outside 1 to 64");
+  EXPECT_EQ(Text(queues), "-RANGE number of queues 65 is outside 1 to 64");
   queues[0] = "EVENTS";
   EXPECT_EQ(Text(queues), "-RANGE EVENTS of 65 queues is outside 0 to 64");
 }

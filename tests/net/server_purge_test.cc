@@ -70,7 +70,7 @@ TEST_P(ServerPurge, Refusals) {
       {{"PURGE", "q", "ID"}, "-ERR PURGE ID needs at least one id"},
       {{"PURGE", "q", "SPACE", "s", "ID", "7"},
        "-ERR PURGE queue ID id ... takes no other options"},
-      {many, "-RANGE PURGE takes at most 1000 ids, not 1001"},
+      {many, "-RANGE number of ids 1001 is outside 0 to 1000"},
       {{"QUEUE", "DROP"}, "-ERR wrong number of arguments for 'queue' command"},
   };
   for (const auto& [words, reply] : cases) EXPECT_EQ(c.Text(words), reply);

@@ -141,31 +141,27 @@ TEST(Words, SizesMayHaveUnits) {
 }
 
 TEST(Words, QueueNamesOf200BytesAndNotOf201) {
-  EXPECT_TRUE(words::CheckQueue("a").ok());
-  EXPECT_TRUE(words::CheckQueue(std::string(199, 'x')).ok());
-  EXPECT_TRUE(words::CheckQueue(std::string(200, 'x')).ok());
-  EXPECT_EQ(words::CheckQueue(std::string(201, 'x')).ToString(),
+  EXPECT_TRUE(CheckQueueName("a").ok());
+  EXPECT_TRUE(CheckQueueName(std::string(199, 'x')).ok());
+  EXPECT_TRUE(CheckQueueName(std::string(200, 'x')).ok());
+  EXPECT_EQ(CheckQueueName(std::string(201, 'x')).ToString(),
             "RANGE queue name of 201 bytes is outside 1 to 200");
-  EXPECT_EQ(words::CheckQueue("").ToString(), "RANGE queue name of 0 bytes is outside 1 to 200");
-  EXPECT_EQ(words::CheckQueue(std::string(64 << 10, 'x')).code(), ErrorCode::kRange);
+  EXPECT_EQ(CheckQueueName("").ToString(), "RANGE queue name of 0 bytes is outside 1 to 200");
+  EXPECT_EQ(CheckQueueName(std::string(64 << 10, 'x')).code(), ErrorCode::kRange);
   for (const char* name : {"-abc", "a:b", "a_b", "../../etc", "\"quoted\"", "COUNT", "!", "~"}) {
-    EXPECT_TRUE(words::CheckQueue(name).ok()) << name;
+    EXPECT_TRUE(CheckQueueName(name).ok()) << name;
   }
   for (std::string_view name :
        {std::string_view("a b"), std::string_view("a\nb"), std::string_view("a: b"),
         std::string_view("\x7f"), std::string_view("\xc3\xa9"), std::string_view("a\0b", 3)}) {
-    EXPECT_EQ(words::CheckQueue(name).code(), ErrorCode::kSyntax) << name;
+    EXPECT_EQ(CheckQueueName(name).code(), ErrorCode::kSyntax) << name;
   }
 }
 
 TEST(Words, OtherNamesAreAnyBytesOfALength) {
-  EXPECT_TRUE(words::CheckSpace("").ok());
-  EXPECT_TRUE(words::CheckSpace(std::string(200, '\0')).ok());
-  EXPECT_EQ(words::CheckSpace(std::string(201, 's')).code(), ErrorCode::kRange);
-  EXPECT_TRUE(words::CheckWorker(std::string(200, 'w')).ok());
-  EXPECT_EQ(words::CheckWorker(std::string(201, 'w')).code(), ErrorCode::kRange);
-  EXPECT_TRUE(words::CheckReason(std::string(4096, 'r')).ok());
-  EXPECT_EQ(words::CheckReason(std::string(4097, 'r')).code(), ErrorCode::kRange);
+  EXPECT_TRUE(CheckSpaceName("").ok());
+  EXPECT_TRUE(CheckSpaceName(std::string(200, '\0')).ok());
+  EXPECT_EQ(CheckSpaceName(std::string(201, 's')).code(), ErrorCode::kRange);
 }
 
 TEST(Words, QuotedTextCannotBreakALine) {
