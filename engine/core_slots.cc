@@ -86,6 +86,11 @@ void Core::Impl::FireSlot(const TimerTask::Hit& hit) {
   const auto jobs_most =
       static_cast<uint32_t>(std::clamp<size_t>(kSliceBytes / bytes, 1, kSlotJobs));
   slot->due = slots->TakeDue(slot->schedule.missed, next, now, jobs_most);
+  if (slot->due.left_out) {
+    Log("schedule " + slot->name + ": more than " + std::to_string(kSlotsSeen) +
+        " slots are due; those older than " + std::to_string(kSlotsCounted.ms() / Days(1).ms()) +
+        " days are passed over");
+  }
   if (slot->due.jobs == 0) return BookNext(slot.get());
   FillJob(slot->schedule, &slot->job);
   const Result<QueueRecord*> record = RecordOf(slot->job.queue);

@@ -29,6 +29,28 @@ std::optional<WallTime> Slots::Next(WallTime after) const {
   return next;
 }
 
+// Passes over the slots older than kSlotsCounted when there are more than kSlotsSeen altogether. False: there
+// are not.
+bool Slots::LeaveOut(WallTime next, WallTime now, Due* due) const {
+  const WallTime oldest = now - kSlotsCounted;
+  if (cron_) {
+    uint32_t seen = 0, old = 0;
+    for (std::optional<WallTime> slot = next; slot && *slot <= now; slot = Next(*slot)) {
+      old += *slot <= oldest;
+      if (++seen > kSlotsSeen) break;
+    }
+    if (seen <= kSlotsSeen) return false;
+    due->missed = old;
+    due->next = Next(oldest);
+  } else {
+    if ((now - next).ms() / every_.ms() < kSlotsSeen) return false;
+    due->next = Next(oldest);
+    due->missed = static_cast<uint64_t>((*due->next - next).ms() / every_.ms());
+  }
+  due->left_out = true;
+  return true;
+}
+
 Slots::Due Slots::TakeDue(keycodec::Missed missed, WallTime next, WallTime now,
                           uint32_t jobs_most) const {
   CHECK(next <= now && jobs_most >= 1, "a slot is due");
@@ -40,6 +62,8 @@ Slots::Due Slots::TakeDue(keycodec::Missed missed, WallTime next, WallTime now,
     due.next = NextEvery(phase_, every_, now) - every_;
     due.missed = static_cast<uint64_t>((*due.next - next).ms() / every_.ms());
   }
+  if (missed == keycodec::Missed::kAll && next + kSlotsCounted < now && LeaveOut(next, now, &due))
+    return due;
   for (uint32_t seen = 0; due.next && *due.next <= now; ++seen) {
     if (seen == kSlotsSeen || due.jobs == jobs_most) break;
     const WallTime slot = *due.next;

@@ -7,8 +7,9 @@
 // Slots of which the first is at most kSlotLate late are all run: a busy moment costs nothing. If it is later than that,
 // slots were missed, and the schedule's policy decides: `once` makes one job of all that are due, `skip` none unless the
 // last of them is not late itself, `all` one of each. So every slot that is due is either run or counted as missed
-// (SLOT-2), but for a cron expression with thousands of slots that has been left alone for more than kSlotsCounted (a
-// clock that began in 1970): those before are passed over without being counted one by one.
+// (SLOT-2). When more than kSlotsSeen are due, those older than kSlotsCounted are left out whatever the policy says (a
+// clock that began in 1970 would make a job of every minute of half a century): they count as missed, of a cron
+// expression up to kSlotsSeen of them, which are not counted one by one beyond that.
 //
 // Pure values; any thread.
 #pragma once
@@ -41,6 +42,7 @@ class Slots {
   struct Due {
     uint32_t jobs = 0;             // slots to run now
     uint64_t missed = 0;           // slots passed over
+    bool left_out = false;         // some of them although the policy is `all`
     WallTime last;                 // the last slot to run; meaningful with jobs
     std::optional<WallTime> next;  // the slot after all of these; due as well when a slice ended
   };
@@ -50,6 +52,8 @@ class Slots {
                             uint32_t jobs_most = kSlotJobs) const;
 
  private:
+  bool LeaveOut(WallTime next, WallTime now, Due* due) const;
+
   std::optional<Cron> cron_;
   Duration every_;
   WallTime phase_;

@@ -45,6 +45,53 @@ class Options : public ::testing::Test {
   World world_;
 };
 
+// The lease's own, else the job's, else the queue's, else the default; a job's own back-off before the queue's.
+TEST_F(Options, TheNearestWordDecides) {
+  const auto own = [this](Duration lease, const std::string& backoff) {
+    EnqueueRequest job;
+    job.queue = "q";
+    job.lease = lease;
+    job.backoff = backoff;
+    world_.Run(&job);
+  };
+  const auto take = [this](Duration with) {
+    const auto jobs = world_.Lease("q", 1, with);
+    EXPECT_THAT(jobs, SizeIs(1));
+    return jobs.at(0);
+  };
+  const auto fails = [this](const LeasedJob& job) {
+    FailRequest fail;
+    fail.receipt = job.receipt;
+    world_.Run(&fail);
+    CancelRequest cancel;
+    cancel.id = job.receipt.id;
+    world_.Run(&cancel);
+    return fail.retry_in;
+  };
+  own(Duration(0), "");
+  EXPECT_EQ(take(Duration(0)).lease_left, limits::kLeaseDefault);
+  Set([](QueueSetRequest* r) {
+    r->set.lease = Seconds(10);
+    r->set.backoff = *ParseBackoff("fixed:3s");
+  });
+  own(Duration(0), "");
+  LeasedJob job = take(Duration(0));
+  EXPECT_EQ(job.lease_left, Seconds(10));
+  EXPECT_EQ(fails(job), Seconds(3));
+  for (const bool restart : {false, true}) {
+    own(Seconds(20), *ParseBackoff("list:4s,5s"));
+    if (restart) Restart();
+    job = take(Duration(0));
+    EXPECT_EQ(job.lease_left, Seconds(20));
+    EXPECT_EQ(fails(job), Seconds(4));
+    own(Seconds(20), "");
+    if (restart) Restart();
+    job = take(Seconds(40));
+    EXPECT_EQ(job.lease_left, Seconds(40));
+    EXPECT_EQ(fails(job), Seconds(3));
+  }
+}
+
 TEST_F(Options, AreDefaultsOfJobsAreKeptAndUnset) {
   Set([](QueueSetRequest* r) {
     r->set.lease = Seconds(7);

@@ -2,6 +2,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <functional>
 #include <map>
 #include <set>
@@ -90,6 +91,35 @@ TEST_F(Schedules, EachSlotMakesOneJob) {
   EXPECT_EQ(value.missed_count, 0u);
   EXPECT_EQ(value.last_ms % kMinuteMs, 0);
   EXPECT_EQ(value.next_ms, value.last_ms + kMinuteMs);
+  EXPECT_THAT(world_.Violations(), IsEmpty());
+}
+
+// By the clocks of a place, through the night in which they are put back, with a restart inside the hour.
+TEST_F(Schedules, ASlotComesByTheClocksOfItsZone) {
+  const auto by = [](const char* zone, const char* cron) {
+    return [=](ScheduleRequest* r) {
+      r->timing.zone = zone;
+      r->timing.cron = cron;
+      r->job.queue = zone;
+    };
+  };
+  constexpr int64_t kMidnightUtc =
+      1'729'987'200'000;  // 2024-10-27; London: 02:00 is 01:00 again at 01:00 UTC
+  world_.StepWall(Milliseconds(kMidnightUtc - 1'800'000 - wall()));
+  ASSERT_TRUE(Set("london", by("Europe/London", "30 1 * * *")).ok());
+  ASSERT_TRUE(Set("york", by("America/New_York", "30 20 * * *")).ok());
+  Pass(Milliseconds(kMidnightUtc + 1'000 - wall()), Seconds(60));
+  EXPECT_EQ(Ready("Europe/London"), 0);
+  Pass(Seconds(1800), Seconds(30));
+  EXPECT_EQ(Ready("Europe/London"), 1) << "00:30 UTC is 01:30 in summer";
+  EXPECT_EQ(Ready("America/New_York"), 1) << "and 20:30 the day before";
+  world_.Kill();
+  world_.Open();
+  Pass(Seconds(7200), Seconds(30));
+  EXPECT_EQ(Ready("Europe/London"), 1) << "01:30 comes again, the job does not";
+  EXPECT_EQ(Get("london").next_ms, kMidnightUtc + (25 * 60 + 30) * kMinuteMs)
+      << "tomorrow, by winter time";
+  EXPECT_EQ(Ready("America/New_York"), 1);
   EXPECT_THAT(world_.Violations(), IsEmpty());
 }
 
@@ -291,6 +321,35 @@ TEST_F(Schedules, AClockThatWasYearsAheadSilencesNothing) {
 }
 
 // More schedules than a scan takes at once, all at the same moment.
+// MISSED all, set while the clock said 1970: no job for each slot of half a century.
+TEST_F(Schedules, AClockThatBeganIn1970MakesNoFloodWhenItIsCorrected) {
+  const int64_t today = wall();
+  world_.StepWall(Milliseconds(5'000 - today));
+  ASSERT_TRUE(Set("every", [](ScheduleRequest* r) { Every(r, Seconds(600), Missed::kAll); }).ok());
+  ASSERT_TRUE(Set("cron", [](ScheduleRequest* r) {
+                r->job.queue = "r";
+                r->timing.cron = "*/10 * * * *";
+                r->timing.missed = Missed::kAll;
+              }).ok());
+  Pass(Seconds(1200));
+  EXPECT_EQ(Ready("q"), 2);
+  EXPECT_EQ(Ready("r"), 2);
+  world_.StepWall(Milliseconds(today - wall()));
+  world_.Settle();
+  constexpr int64_t kOfAMonth = 31 * 144;
+  EXPECT_EQ(Ready("q"), 2 + kOfAMonth);
+  EXPECT_EQ(Ready("r"), 2 + kOfAMonth);
+  const keycodec::ScheduleValue every = Get("every");
+  EXPECT_EQ(every.fired, static_cast<uint64_t>(2 + kOfAMonth));
+  EXPECT_EQ(every.fired + every.missed_count, static_cast<uint64_t>((today - 5'000) / 600'000));
+  EXPECT_EQ(Get("cron").missed_count, 4097u) << "not all of them are counted one by one";
+  EXPECT_GT(every.next_ms, today);
+  EXPECT_TRUE(std::any_of(world_.log().begin(), world_.log().end(), [](const std::string& line) {
+    return line.find("older than 31 days are passed over") != std::string::npos;
+  }));
+  EXPECT_THAT(world_.Violations(), IsEmpty());
+}
+
 TEST_F(Schedules, ManyAtTheSameMoment) {
   constexpr int kMany = 1'300;
   for (int i = 0; i < kMany; ++i) {

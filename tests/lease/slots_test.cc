@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include <cstdint>
+#include <optional>
 #include <vector>
 
 #include "engine/base/limits.h"
@@ -63,8 +64,11 @@ TEST(Slots, EachPolicyTakesEverySlotOnce) {
       // A year.
       {Missed::kOnce, 31'536'000'000, 1, 3'153'600, 3'153'600, 3'153'601},
       {Missed::kSkip, 31'536'005'000, 0, 3'153'601, -1, 3'153'601},
-      // A slice of it.
-      {Missed::kAll, 31'536'000'000, kSlotJobs, 0, kSlotJobs - 1, kSlotJobs},
+      // The first slice of 4,096 slots; of more, and older than a month, some are left out.
+      {Missed::kAll, 40'959'000, kSlotJobs, 0, kSlotJobs - 1, kSlotJobs},
+      {Missed::kAll, 2'678'400'000, kSlotJobs, 0, kSlotJobs - 1, kSlotJobs},
+      {Missed::kAll, 2'678'410'000, 0, 2, -1, 2},
+      {Missed::kAll, 31'536'000'000, 0, 2'885'761, -1, 2'885'761},
   };
   const WallTime first = WallTime(kStart) + Seconds(10);
   for (const Case& c : cases) {
@@ -123,6 +127,41 @@ TEST(Slots, AClockThatBeganIn1970CostsLittle) {
   }
   EXPECT_EQ(jobs, 1u);
   EXPECT_LE(slices, 13);
+}
+
+// `all` too: what is older than a month is left out, once and all of it, and the rest is run.
+TEST(Slots, OfTooManyThoseOlderThanAMonthAreLeftOut) {
+  for (const bool cron : {true, false}) {
+    const Slots slots = cron ? OfCron("* * * * *") : Every(Seconds(60), WallTime(0));
+    const WallTime now(kStart);
+    WallTime next(60'000);
+    uint64_t jobs = 0, missed = 0, left_out = 0;
+    std::optional<WallTime> first_run;
+    while (next <= now) {
+      const Slots::Due due = slots.TakeDue(Missed::kAll, next, now, kSlotJobs);
+      if (due.jobs > 0 && !first_run) first_run = next;
+      ASSERT_GT(*due.next, next) << "SLOT-1";
+      jobs += due.jobs;
+      missed += due.missed;
+      left_out += due.left_out;
+      next = *due.next;
+    }
+    EXPECT_EQ(left_out, 1u);
+    EXPECT_EQ(*first_run, *slots.Next(now - kSlotsCounted));
+    EXPECT_EQ(jobs, 31u * 1440);
+    EXPECT_EQ(missed, cron ? kSlotsSeen + 1 : kStart / 60'000 - 31 * 1440) << "SLOT-2";
+  }
+}
+
+// Few slots are all run, however long ago: a yearly report after ten years is ten reports.
+TEST(Slots, FewSlotsAreRunHoweverOld) {
+  const Slots slots = OfCron("@yearly");
+  const WallTime now(kStart);
+  const WallTime first = *slots.Next(now - Days(3653));
+  const Slots::Due due = slots.TakeDue(Missed::kAll, first, now);
+  EXPECT_EQ(due.jobs, 10u);
+  EXPECT_EQ(due.missed, 0u);
+  EXPECT_FALSE(due.left_out);
 }
 
 TEST(Slots, ShortPeriodsLoseNothingToALateTick) {
