@@ -181,6 +181,9 @@ struct CoreQueue {
 struct DueScan {
   int64_t next_ms = 0;  // no key that a scan has not found yet lies before this
   int64_t from_ms = 0;  // where the next scan starts: everything before it is gone
+  // Of a scan that stopped among keys of one time: the first that it left. Empty: the next scan starts with
+  // all of from_ms. So many jobs due in one moment are not waded through again for each slice.
+  std::string from_key;
   bool scanning = false;
 };
 

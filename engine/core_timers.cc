@@ -6,6 +6,7 @@
 
 #include "engine/base/check.h"
 #include "engine/core_impl.h"
+#include "engine/due_scan.h"
 #include "engine/expiry.h"
 #include "engine/lookup_task.h"
 #include "engine/timer_task.h"
@@ -35,9 +36,7 @@ void Core::Impl::PutTimer(LaneId lane, keycodec::Clock clock, int64_t time_ms,
 }
 
 void Core::Impl::NoteTimer(LaneId lane, keycodec::Clock clock, int64_t time_ms) {
-  DueScan& due = LaneHere(lane)->timers[clock == keycodec::Clock::kWall];
-  due.next_ms = std::min(due.next_ms, time_ms);
-  due.from_ms = std::min(due.from_ms, time_ms);
+  NoteDue(&LaneHere(lane)->timers[clock == keycodec::Clock::kWall], time_ms);
 }
 
 void Core::Impl::FireTimers(WallTime wall) {
@@ -49,12 +48,10 @@ void Core::Impl::FireTimers(WallTime wall) {
       auto task = std::make_unique<TimerTask>();
       task->lane = lane.id;
       task->clock = i == 0 ? keycodec::Clock::kEngine : keycodec::Clock::kWall;
-      task->from_ms = std::max<int64_t>(0, due.from_ms);
       task->until_ms = now_ms[i];
       task->max_timers = kTimersASlice;
       task->mark = rows_log_.Begin();
-      due.scanning = true;
-      due.next_ms = MonoTime::Max().ms();  // what is put meanwhile is noted here
+      BeginScan(&due, task.get());
       TimerTask* const raw = task.get();
       task->finish = [this, &lane, raw](ReadTask*) {
         FinishTimers(&lane, raw);
@@ -76,8 +73,8 @@ void Core::Impl::FinishTimers(LaneState* lane, TimerTask* task) {
     });
     return;
   }
-  due.next_ms = std::min(due.next_ms, task->next_ms);
-  if (!task->hits.empty()) due.from_ms = std::min(due.next_ms, task->hits.back().timer.time_ms);
+  EndScan(&due, task, !task->hits.empty(),
+          task->hits.empty() ? 0 : task->hits.back().timer.time_ms);
   for (TimerTask::Hit& hit : task->hits) {
     if (rows_log_.Changed(task->mark, hit.key)) continue;  // deleted, or put anew and noted
     if (!hit.row_key.empty() && rows_log_.Changed(task->mark, hit.row_key)) {

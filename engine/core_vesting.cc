@@ -3,6 +3,7 @@
 
 #include "engine/base/check.h"
 #include "engine/core_impl.h"
+#include "engine/due_scan.h"
 #include "engine/zone_tasks.h"
 
 namespace vestq {
@@ -162,9 +163,7 @@ void Core::Impl::ReadFailed(CoreQueue* queue, SpaceState* space, const Error& er
 // --- Scheduled jobs ---
 
 void Core::Impl::NoteScheduled(LaneState* lane, keycodec::Clock clock, int64_t time_ms) {
-  DueScan& due = lane->due[clock == keycodec::Clock::kWall];
-  due.next_ms = std::min(due.next_ms, time_ms);
-  due.from_ms = std::min(due.from_ms, time_ms);  // the wall clock may have stepped back
+  NoteDue(&lane->due[clock == keycodec::Clock::kWall], time_ms);
 }
 
 void Core::Impl::VestDue(WallTime wall) {
@@ -176,12 +175,10 @@ void Core::Impl::VestDue(WallTime wall) {
       auto task = std::make_unique<DueTask>();
       task->lane = lane.id;
       task->clock = i == 0 ? keycodec::Clock::kEngine : keycodec::Clock::kWall;
-      task->from_ms = due.from_ms;
       task->until_ms = now_ms[i];
       task->max_jobs = limits::kSliceJobs;
       task->mark = jobs_log_.Begin();
-      due.scanning = true;
-      due.next_ms = MonoTime::Max().ms();  // what is scheduled meanwhile is noted here
+      BeginScan(&due, task.get());
       DueTask* const raw = task.get();
       task->finish = [this, &lane, raw](ReadTask*) {
         FinishDueScan(&lane, raw);
@@ -209,8 +206,8 @@ void Core::Impl::FinishDueScan(LaneState* lane, DueTask* task) {
     });
     return;
   }
-  due.next_ms = std::min(due.next_ms, task->next_ms);
-  if (!task->jobs.empty()) due.from_ms = std::min(due.next_ms, task->jobs.back().first.time_ms);
+  EndScan(&due, task, !task->jobs.empty(),
+          task->jobs.empty() ? 0 : task->jobs.back().first.time_ms);
   for (const auto& [key, value] : task->jobs) {
     // Moved meanwhile: it stands elsewhere, or was scheduled anew and noted.
     if (jobs_log_.Changed(task->mark, key.id)) continue;

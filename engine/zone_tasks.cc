@@ -99,7 +99,11 @@ Error RefillTask::Run(const Store& store) {
 Error DueTask::Run(const Store& store) {
   std::string prefix, start;
   keycodec::AppendScheduledPrefix(lane, clock, &prefix);
-  keycodec::AppendScheduledKey(lane, clock, from_ms, JobId(0), &start);
+  if (from_key.empty()) {
+    keycodec::AppendScheduledKey(lane, clock, from_ms, JobId(0), &start);
+  } else {
+    start = from_key;
+  }
   auto it = store.NewIterator(Family::kVesting, start, keycodec::PrefixSuccessor(prefix));
   next_ms = MonoTime::Max().ms();
   for (it->Seek(start); it->Valid(); it->Next()) {
@@ -107,6 +111,7 @@ Error DueTask::Run(const Store& store) {
     if (!key.ok()) return key.error();
     if (key->time_ms > until_ms || jobs.size() == max_jobs) {
       next_ms = key->time_ms;
+      next_key.assign(it->key());
       break;
     }
     Result<keycodec::ScheduledValue> value = keycodec::DecodeScheduledValue(it->value());

@@ -66,12 +66,14 @@ class DueTask : public ReadTask {
   LaneId lane;
   keycodec::Clock clock = keycodec::Clock::kEngine;
   int64_t from_ms = 0;
+  std::string from_key;  // where to start instead, unless it is empty
   int64_t until_ms = 0;  // inclusive
   size_t max_jobs = 0;
   uint64_t mark = 0;  // as in RefillTask
 
   std::vector<std::pair<keycodec::ScheduledKey, keycodec::ScheduledValue>> jobs;
-  int64_t next_ms = 0;  // of the first key beyond them; MonoTime::Max().ms() when there is none
+  int64_t next_ms = 0;   // of the first key beyond them; MonoTime::Max().ms() when there is none
+  std::string next_key;  // that key
   // Of those by wall time in an order by time: the job rows they have. Such a row must name the key
   // that the job gets now, and keeps what else it says.
   std::map<JobId, keycodec::JobRow> rows;
