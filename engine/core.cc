@@ -216,7 +216,8 @@ void Core::Impl::AppendCounters(Batch* batch) {
 }
 
 void Core::Impl::SubmitTurn() {
-  if (!batch_.empty() || !dirty_.empty()) {
+  if (!batch_.empty() || !dirty_.empty() || clock_stepped_) {
+    clock_stepped_ = false;
     AppendCounters(&batch_);
     value_.clear();
     keycodec::Append(shared_->clock->Snapshot(), &value_);

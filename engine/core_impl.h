@@ -657,9 +657,13 @@ class Core::Impl {
   void LookForRedrive(JobsPart* part, size_t i, WalkStep then);
   Error RedriveOne(JobsPart* part, size_t i, const RedriveTask& task);
   bool TiedToItsId(const JobsPart& part, const RedriveTask& task) const;
-  int64_t VestsAgain(const LookupTask& job, int64_t vest_ms);
-  Error RedriveFound(const JobsPart& part, int64_t vest_ms, const RedriveTask& found);
-  Error HandOver(const JobsPart& part, LaneId lane, int64_t vest_ms, const LookupTask* task);
+  struct Vesting {
+    keycodec::Clock clock = keycodec::Clock::kEngine;
+    int64_t time_ms = 0;  // 0: at once
+  };
+  Vesting VestsAgain(const LookupTask& job, int64_t vest_ms);
+  Error RedriveFound(const JobsPart& part, Vesting vests, const RedriveTask& found);
+  Error HandOver(const JobsPart& part, LaneId lane, Vesting vests, const LookupTask* task);
   void NotePart(JobsPart* part);
 
   // core_retention.cc
@@ -850,6 +854,8 @@ class Core::Impl {
   std::unordered_map<std::string, std::vector<ScheduleRequest*>> changing_;
   std::vector<std::string> gone_schedules_;
   WallTime latest_wall_ = WallTime::Max();  // of the last turn
+  std::optional<int64_t> wall_ahead_ms_;    // of engine time, as a clock row has it
+  bool clock_stepped_ = false;              // a clock row is to tell of it
   std::vector<std::unique_ptr<ReadTask>> results_;
   std::vector<std::unique_ptr<ReadTask>> reads_;  // of this turn, submitted behind its batch
 };

@@ -129,9 +129,8 @@ OwnOptions OptionsOf(const keycodec::JobHeader& header, uint32_t flags) {
 }
 
 // When a ready job vested first, as its header tells. One that was promoted before that time: when it
-// was enqueued.
-WallTime VestedAt(const keycodec::JobHeader& header, WallTime now) {
-  const WallTime enqueued(header.enqueued_wall_ms);
+// was enqueued. `enqueued` is right by the clock as it stands now.
+WallTime VestedAt(const keycodec::JobHeader& header, WallTime enqueued, WallTime now) {
   if (header.vests_ms == 0) return enqueued;
   const WallTime vests = header.clock == keycodec::Clock::kWall
                              ? WallTime(header.vests_ms)
@@ -195,12 +194,14 @@ void Core::Impl::DescribeFound(JobRequest* request, const LookupTask* task) {
                          ? WallTime(task->scheduled.time_ms)
                          : shared_->clock->Wall() + request->vests_in;
   } else if (task->state == JobState::kReady) {
-    request->vests = VestedAt(header, shared_->clock->Wall());
+    request->vests = VestedAt(header, request->enqueued, shared_->clock->Wall());
   } else if (task->state == JobState::kWaiting) {
     request->parents = task->waiting.pending;
   } else if (task->state == JobState::kDead) {
     request->reason = task->dead.reason;
     request->last_error = task->dead.last_error;
+    request->died = WallOfPast(WallTime(task->dead.died_wall_ms), task->ended, now(),
+                               shared_->clock->ToWall(now()));
   }
 }
 
@@ -212,8 +213,11 @@ void Core::Impl::DescribeDone(JobRequest* request, const LookupTask* task) {
   request->priority = done.priority;
   request->attempt = done.attempt;
   request->attempts = done.attempts_max;
-  request->enqueued = WallTime(done.enqueued_wall_ms);
-  request->finished = WallTime(done.done_wall_ms);
+  const WallTime noted(done.done_wall_ms);
+  request->finished = WallOfPast(noted, task->ended, now(), shared_->clock->ToWall(now()));
+  // By a clock as wrong as that of its end; engine time is not kept of it.
+  request->enqueued =
+      std::max(WallTime(0), WallTime(done.enqueued_wall_ms) + (request->finished - noted));
   request->kept_for = std::max(Duration(0), MonoTime(done.keep_until_ms) - now());
   request->size = done.payload_bytes;
   request->last_error = done.last_error;

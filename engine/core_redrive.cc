@@ -91,7 +91,7 @@ void Core::Impl::RedriveParts(RedriveRequest* request, const std::vector<JobId>&
     int64_t vest_ms = 0;
     if (request->rate != 0) {
       const auto later = static_cast<int64_t>(request->taken * 1000 / request->rate);
-      vest_ms = std::min((request->from + Milliseconds(later)).ms(), limits::kKeyTimeMsMax);
+      vest_ms = (request->from + Milliseconds(later)).ms();
     }
     part->vest_ms.push_back(vest_ms);
   }
@@ -159,15 +159,16 @@ bool Core::Impl::TiedToItsId(const JobsPart& part, const RedriveTask& task) cons
          keycodec::LaneOfSpace(part.to_queue->name, space, shared_->lanes) != task.job.lane;
 }
 
-// When it vests, by engine time (0: at once). One that died while it waited for others has not come to its
-// own time yet.
-int64_t Core::Impl::VestsAgain(const LookupTask& job, int64_t vest_ms) {
+// When it vests: at `vest_ms` of engine time (0: at once). One that died while it waited for others has not
+// come to its own time yet; that, if it is the later one, holds by its own clock.
+Core::Impl::Vesting Core::Impl::VestsAgain(const LookupTask& job, int64_t vest_ms) {
   const keycodec::JobHeader& header = job.record->header;
-  if (job.dead.attempt > 0 || header.vests_ms == 0) return vest_ms;
+  const Vesting paced{keycodec::Clock::kEngine, vest_ms};
+  if (job.dead.attempt > 0 || header.vests_ms == 0) return paced;
   const bool wall = header.clock == keycodec::Clock::kWall;
   const int64_t left_ms = header.vests_ms - (wall ? shared_->clock->Wall().ms() : now().ms());
-  if (left_ms <= 0) return vest_ms;
-  return std::min(std::max(vest_ms, now().ms() + left_ms), limits::kKeyTimeMsMax);
+  if (left_ms <= std::max<int64_t>(0, vest_ms - now().ms())) return paced;
+  return {header.clock, header.vests_ms};
 }
 
 // A job that is not dead (any more), or whose unique key another one holds, is passed over; of a command
@@ -230,7 +231,7 @@ uint32_t FlagsAnew(const keycodec::JobHeader& header, const keycodec::JobRow& ro
 
 }  // namespace
 
-Error Core::Impl::RedriveFound(const JobsPart& part, int64_t vest_ms, const RedriveTask& found) {
+Error Core::Impl::RedriveFound(const JobsPart& part, Vesting vests, const RedriveTask& found) {
   const LookupTask* const task = &found.job;
   keycodec::JobHeader header = task->record->header;
   const QueueRecord& to = *part.to_queue;
@@ -239,7 +240,7 @@ Error Core::Impl::RedriveFound(const JobsPart& part, int64_t vest_ms, const Redr
   if (moves && !header.zone.space.empty()) {
     // A space of the other queue has a lane of its own; a job keeps its id only in its own lane.
     const LaneId lane = keycodec::LaneOfSpace(to.name, header.zone.space, shared_->lanes);
-    if (lane != task->lane) return HandOver(part, lane, vest_ms, task);
+    if (lane != task->lane) return HandOver(part, lane, vests, task);
   }
   CoreQueue* const from = QueueById(header.zone.queue);
   const auto bytes = static_cast<int64_t>(task->record->payload.size());
@@ -270,12 +271,13 @@ Error Core::Impl::RedriveFound(const JobsPart& part, int64_t vest_ms, const Redr
     value.lane = task->lane;
     value.priority = row.priority;
     value.enqueued_ms = header.enqueued_ms;
-    value.vests_ms = vest_ms;
+    value.clock = vests.clock;
+    value.vests_ms = vests.time_ms;
     value.pending = found.parents;
     PutWaiting(task->lane, task->id, value, std::move(row));
     return Error::Ok();
   }
-  PlaceJob(task->lane, task->id, header, flags, std::move(row), keycodec::Clock::kEngine, vest_ms);
+  PlaceJob(task->lane, task->id, header, flags, std::move(row), vests.clock, vests.time_ms);
   TouchJob(task->id);
   Emit(EventKind::kRedriven, from, task->id, 0);
   return Error::Ok();
@@ -285,7 +287,7 @@ Error Core::Impl::RedriveFound(const JobsPart& part, int64_t vest_ms, const Redr
 // batch, so that no crash leaves it twice or not at all. It is put into SCHEDULED, due now: nobody else
 // can know the id before the owner has found it there, so the owner's memory need not change with it,
 // and it does not matter whether the owner finds it by the note or before that.
-Error Core::Impl::HandOver(const JobsPart& part, LaneId lane, int64_t vest_ms,
+Error Core::Impl::HandOver(const JobsPart& part, LaneId lane, Vesting vests,
                            const LookupTask* task) {
   const JobId id = NewJobId(lane);
   if (id.value() > limits::kJobIdMax) {
@@ -309,7 +311,7 @@ Error Core::Impl::HandOver(const JobsPart& part, LaneId lane, int64_t vest_ms,
   CoreQueue* const queue = QueueHere(part.to_queue);
   Emit(EventKind::kEnqueued, queue, id, 0);
   LeaveQueue(*queue, &header);
-  const int64_t time_ms = vest_ms != 0 ? vest_ms : now().ms();
+  if (vests.time_ms == 0) vests.time_ms = now().ms();
   keycodec::ScheduledValue value;
   value.flags = FlagsAnew(header, *task->row);
   value.zone = header.zone;
@@ -321,7 +323,7 @@ Error Core::Impl::HandOver(const JobsPart& part, LaneId lane, int64_t vest_ms,
   row.attempt = 0;
   row.last_error = task->dead.last_error;
   row.key.clear();
-  keycodec::AppendScheduledKey(lane, keycodec::Clock::kEngine, time_ms, id, &row.key);
+  keycodec::AppendScheduledKey(lane, vests.clock, vests.time_ms, id, &row.key);
   value_.clear();
   keycodec::Append(value, &value_);
   batch_.Put(Family::kVesting, row.key, value_);
@@ -342,7 +344,8 @@ Error Core::Impl::HandOver(const JobsPart& part, LaneId lane, int64_t vest_ms,
   note->work = JobsPart::Work::kNote;
   note->owner = shared_->OwnerOf(lane);
   note->note_lane = lane;
-  note->note_ms = time_ms;
+  note->note_clock = vests.clock;
+  note->note_ms = vests.time_ms;
   note->finished = [this, note] { notes_.erase(note); };
   Start(note);  // leaves behind the batch (CORE-1)
   return Error::Ok();
@@ -351,7 +354,7 @@ Error Core::Impl::HandOver(const JobsPart& part, LaneId lane, int64_t vest_ms,
 void Core::Impl::NotePart(JobsPart* part) {
   // The scan that follows must see the batch of the core that has sent this.
   last_ticket_ = std::max(last_ticket_, shared_->writes->submitted());
-  NoteScheduled(LaneHere(part->note_lane), keycodec::Clock::kEngine, part->note_ms);
+  NoteScheduled(LaneHere(part->note_lane), part->note_clock, part->note_ms);
   Executed(part);
 }
 

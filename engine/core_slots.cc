@@ -1,6 +1,7 @@
 // Slots of schedules that are due: the job and the booking of the next slot are one batch, so each slot makes exactly
 // one job, across crashes and whatever the wall clock does (SCHED-2).
 #include <algorithm>
+#include <cstdlib>
 #include <utility>
 
 #include "engine/base/check.h"
@@ -13,8 +14,8 @@
 namespace vestq {
 namespace {
 
-// The wall clock has been stepped back when it stands so much before where it stood.
-constexpr Duration kStepBack = Seconds(1);
+// The wall clock has been stepped when it stands so much off where it stood.
+constexpr Duration kStep = Seconds(1);
 // Slots that were run at times that lie so far in the future were run by a clock that was wrong.
 constexpr Duration kWrongBy = Days(1);
 // About what one turn writes of the jobs of one schedule.
@@ -155,8 +156,16 @@ void Core::Impl::BookNext(DueSlot* slot) {
 
 // After a step back of the wall clock, and after a start, the next slots are looked at again: a
 // schedule that was set or that ran while the clock stood years ahead would be silent for years.
+// Of a step either way a clock row tells, also when nothing else is written: after a power cut, what the
+// wall clock went on by since the last row would count as time that the machine was down.
 void Core::Impl::LookForStep(WallTime wall) {
-  const bool back = wall + kStepBack < latest_wall_;
+  const int64_t ahead_ms = wall.ms() - now_.ms();
+  if (!wall_ahead_ms_) wall_ahead_ms_ = ahead_ms;  // the start has written it
+  if (id_ == CoreId(0) && std::abs(ahead_ms - *wall_ahead_ms_) > kStep.ms()) {
+    wall_ahead_ms_ = ahead_ms;
+    clock_stepped_ = true;
+  }
+  const bool back = wall + kStep < latest_wall_;
   latest_wall_ = wall;
   if (!back) return;
   for (LaneState& lane : lanes_) RecheckSlots(&lane, std::string());

@@ -79,6 +79,7 @@ struct JobsPart : Request {
 
   // kNote.
   LaneId note_lane;
+  keycodec::Clock note_clock = keycodec::Clock::kEngine;
   int64_t note_ms = 0;
 
   // kHandover.

@@ -63,6 +63,7 @@ Error LookupTask::FindDead(const Store& store, const std::string& key) {
   Result<keycodec::DeadValue> decoded = keycodec::DecodeDeadValue(value);
   if (!decoded.ok()) return decoded.error();
   state = JobState::kDead;
+  ended = MonoTime(where->time_ms);
   dead = std::move(*decoded);
   attempt = dead.attempt;
   priority = dead.priority;
@@ -106,6 +107,7 @@ Error LookupTask::FindDone(const Store& store, const std::string& key) {
   Result<keycodec::DoneValue> decoded = keycodec::DecodeDoneValue(value);
   if (!decoded.ok()) return decoded.error();
   state = JobState::kDone;
+  ended = MonoTime(where->finished_ms);
   done = std::move(*decoded);
   attempt = done.attempt;
   priority = done.priority;

@@ -36,6 +36,7 @@ class LookupTask : public ReadTask {
   uint32_t attempt = 0;
   uint32_t priority = 0;
   keycodec::DeadValue dead;        // kDead
+  MonoTime ended;                  // kDead, kDone: when it died or was completed
   keycodec::DoneValue done;        // kDone
   keycodec::WaitingValue waiting;  // kWaiting
   // The queue that was found, and its life at that moment (none: it was dropped): its owner must see the

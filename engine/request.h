@@ -290,6 +290,7 @@ struct JobRequest : Request {
   std::string worker;    // kLeased
   std::string last_error;
   std::string reason;  // kDead
+  WallTime died;       // kDead
   uint64_t size = 0;   // payload bytes
   std::string payload;
   std::string type;

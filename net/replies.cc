@@ -117,7 +117,7 @@ void WriteJob(const JobRequest& job, bool with_id, RespWriter* w) {
   const bool last_error = !job.last_error.empty();
   const bool payload = job.want_payload && !done;  // a kept result has none
   const bool vests = scheduled || job.state == JobState::kReady;
-  w->Map(static_cast<size_t>(8 + with_id + scheduled + vests + waiting + 3 * leased + dead +
+  w->Map(static_cast<size_t>(8 + with_id + scheduled + vests + waiting + 3 * leased + 2 * dead +
                              3 * done + last_error + payload + !job.type.empty() +
                              !job.headers.empty() + !job.checkpoint.empty()) +
          WriteOwn(job.own, nullptr));
@@ -158,6 +158,8 @@ void WriteJob(const JobRequest& job, bool with_id, RespWriter* w) {
   if (dead) {
     w->Bulk("reason");
     w->Bulk(job.reason);
+    w->Bulk("died");
+    w->Int(job.died.ms());
   }
   if (done) {
     WriteText("result", job.result, w);

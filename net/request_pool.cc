@@ -112,6 +112,7 @@ void Reset(JobRequest* r) {
   Clear(&r->worker);
   Clear(&r->last_error);
   Clear(&r->reason);
+  r->died = WallTime();
   r->size = 0;
   Clear(&r->payload);
   Clear(&r->type);

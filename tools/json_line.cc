@@ -42,7 +42,7 @@ constexpr Option kOptions[] = {
 };
 // The other fields. Some tell how the job fared, which cannot be given to a new one.
 constexpr const char* kNumbers[] = {"enqueued", "vests",      "deadline", "attempt",
-                                    "vests-in", "lease-left", "size"};
+                                    "vests-in", "lease-left", "size",     "died"};
 constexpr const char* kTexts[] = {"queue",  "payload", "state",      "id",        "headers",
                                   "worker", "reason",  "last-error", "checkpoint"};
 

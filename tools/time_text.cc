@@ -17,8 +17,8 @@ constexpr int64_t kHourMs = 60 * kMinuteMs;
 constexpr int64_t kDayMs = 24 * kHourMs;
 
 // net/PROTOCOL.md says which fields are Unix ms and which are ms.
-constexpr std::string_view kMoments[] = {"enqueued", "deadline", "vests",  "finished",
-                                         "next",     "last",     "created"};
+constexpr std::string_view kMoments[] = {"enqueued", "deadline", "vests", "finished",
+                                         "died",     "next",     "last",  "created"};
 constexpr std::string_view kSpans[] = {"vests-in",   "lease-left", "kept-for", "lease",
                                        "unique-for", "expire",     "keep",     "every"};
 constexpr std::string_view kQueueSpans[] = {

@@ -372,6 +372,43 @@ TEST_P(After, ChildrenOfADeadChildWaitThoseOfACancelledOneDie) {
   ExpectNoEdges();
 }
 
+// Its own time has not come; that goes by the wall clock as it did before, wherever the job goes.
+TEST_P(After, ARedrivenChildKeepsItsTimeByTheWallClock) {
+  for (const std::string to : {"", "r"}) {
+    const WallTime at = WallTime(world_.clock().wall_ms) + Hours(1);
+    const auto with = [at](EnqueueRequest* r) {
+      r->space = "s";
+      r->when = EnqueueRequest::When::kAt;
+      r->at = at;
+    };
+    const JobId gone = Put("p"), other = Put("o");
+    const JobId child = Put("c", {gone}, with);
+    const JobId waits = Put("w", {gone, other}, with);
+    Cancel(gone);
+    ASSERT_EQ(State(child), JobState::kDead);
+    ASSERT_EQ(State(waits), JobState::kDead);
+    world_.StepWall(Hours(-24 * 365));
+    EXPECT_EQ(Redrive(child, "c", to), 1u);
+    EXPECT_EQ(Redrive(waits, "w"), 1u);
+    world_.Settle();
+    EXPECT_EQ(State(waits), JobState::kWaiting);
+    Finish("o");
+    EXPECT_EQ(Job(waits).vests, at);
+    const std::string queue = to.empty() ? "c" : to;
+    EXPECT_EQ(world_.Counts(queue).scheduled, 1);
+    world_.StepWall(Hours(24 * 365 + 1) - Milliseconds(1));
+    world_.Settle();
+    EXPECT_EQ(world_.Counts(queue).scheduled, 1);
+    world_.Advance(Milliseconds(1));
+    world_.Settle();
+    EXPECT_EQ(world_.Counts(queue).ready, 1);
+    EXPECT_EQ(State(waits), JobState::kReady);
+    Finish(queue);
+    Finish("w");
+  }
+  ExpectNoEdges();
+}
+
 TEST_P(After, ARedrivenChildWaitsForItsOtherParents) {
   const JobId gone = Put("p");
   const JobId first = Put("q");

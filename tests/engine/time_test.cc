@@ -2,6 +2,9 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <memory>
+#include <vector>
+
 #include "tests/sim/world.h"
 
 namespace vestq {
@@ -173,6 +176,81 @@ TEST(EngineTime, AMachineThatBootsIn1970KeepsItsOrder) {
   std::vector<std::string> order;
   for (const LeasedJob& job : world.Lease("q", 3)) order.emplace_back(job.payload);
   EXPECT_EQ(order, (std::vector<std::string>{"first", "second", "third"}));
+}
+
+// A step of the wall clock that nothing is written after: a power cut soon after it must not take it for
+// time that the machine was down, nor a step back for none.
+TEST(EngineTime, AStepOfTheWallClockIsNoDowntime) {
+  for (const Duration step : {Days(3650), Days(-3650), Hours(1), Hours(-1)}) {
+    World world;
+    world.Open();
+    EnqueueDelayed(&world, Days(30));
+    world.Advance(Seconds(5));
+    world.StepWall(step);
+    world.Settle();
+    const MonoTime before = world.engine()->clock()->Now();
+    world.PowerCut(CrashMode::kLoseUnsynced);
+    world.Boot(Hours(1));
+    world.Open();
+    EXPECT_EQ(world.engine()->clock()->Now(), before + Hours(1)) << step.ms();
+    EXPECT_EQ(world.Counts("q").scheduled, 1);
+  }
+}
+
+TEST(EngineTime, NothingIsWrittenWhileTheWallClockGoesAsItShould) {
+  World world;
+  world.Open();
+  EnqueueDelayed(&world, Days(30));
+  world.Settle();
+  const uint64_t written = world.records_written();
+  for (int i = 0; i < 100; ++i) {
+    world.Advance(Seconds(30));
+    world.Settle();
+  }
+  EXPECT_EQ(world.records_written(), written);
+  world.StepWall(Hours(1));
+  world.Settle();
+  EXPECT_EQ(world.records_written(), written + 1);
+}
+
+// What a machine noted before it knew the year is shown by the clock as it is now.
+TEST(EngineTime, WhatHasEndedIsShownByTheClockAsItStandsNow) {
+  World world;
+  world.clock().wall_ms = 5'000;
+  world.Open();
+  std::vector<JobId> ids;
+  for (int i = 0; i < 3; ++i) {
+    EnqueueRequest job;
+    job.queue = "q";
+    job.keep = Days(30);
+    world.Run(&job);
+    ids.push_back(job.id);
+    world.Advance(Seconds(1));
+  }
+  EXPECT_TRUE(world.Complete(world.Lease("q").at(0).receipt).ok());
+  FailRequest fail;
+  fail.receipt = world.Lease("q").at(0).receipt;
+  fail.to_dead = true;
+  world.Run(&fail);
+  world.Advance(Hours(1));
+  world.StepWall(Days(20'000));
+  world.Settle();
+  const WallTime ended = WallTime(world.clock().wall_ms) - Hours(1);
+  const auto job = [&](size_t i) {
+    auto out = std::make_unique<JobRequest>();
+    out->id = ids[i];
+    world.Run(out.get());
+    return out;
+  };
+  const auto done = job(0), dead = job(1), ready = job(2);
+  ASSERT_EQ(done->state, JobState::kDone);
+  EXPECT_EQ(done->finished, ended);
+  EXPECT_EQ(done->enqueued, ended - Seconds(3));
+  ASSERT_EQ(dead->state, JobState::kDead);
+  EXPECT_EQ(dead->died, ended);
+  EXPECT_EQ(dead->enqueued, ended - Seconds(2));
+  ASSERT_EQ(ready->state, JobState::kReady);
+  EXPECT_EQ(ready->vests, ended - Seconds(1));
 }
 
 TEST(EngineTime, AnIdleEngineSleepsUntilItsNextDueTime) {

@@ -216,7 +216,6 @@ class Simulation {
   void AnsweredRedrive(Pending* pending);
   bool RedriveAll();
   bool CancelDead();
-  bool PromoteLate();
   void NoteRevoked(ModelJob* job);
   // simulation_purge.cc
   bool StartPurge(Pending* pending);

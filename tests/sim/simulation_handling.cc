@@ -62,22 +62,7 @@ bool Simulation::RedriveAll() {
       Broken("REDRIVE failed: " + request.error.ToString());
     redriven += request.redriven;
   }
-  return redriven > 0 || CancelDead() || PromoteLate();
-}
-
-// A job with AT that died before its time is redriven to what is left of it by engine time, which is years
-// when the wall clock was years behind just then.
-bool Simulation::PromoteLate() {
-  for (const auto& job : jobs_) {
-    if (job->id == JobId(0) || job->redrives == 0 || job->not_before_wall_ms == 0) continue;
-    if (world_->State(job->id) != JobState::kScheduled) continue;
-    PromoteRequest promote;
-    promote.id = job->id;
-    world_->Run(&promote);
-    VestsAnyTime(job.get());
-    return true;
-  }
-  return false;
+  return redriven > 0 || CancelDead();
 }
 
 // A dead job whose unique key is held by one that waits for it: only a CANCEL helps them on.

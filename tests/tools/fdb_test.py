@@ -69,6 +69,24 @@ class Fdb(DaemonCase):
         self.assertEqual(dict(zip(job["headers"][0::2], job["headers"][1::2])),
                          {b"fdb-id": b"\x00\x01\x02\x03", b"fdb-vesting": b"255"})
 
+    def test_a_golden_key_of_version_0_there_and_back(self):
+        elements = ("queue", 0, "lifecycle", "t\0x", 255, 5, b"\x00\x01\x02\x03")
+        key = "02717565756500" "14" "026c6966656379636c6500" "027400ff7800" "15ff" "1505" "0100ff01020300"
+        self.assertEqual(pack(*elements).hex(), key)
+        pair = line(bytes.fromhex(key), b"\x00\xff")
+        self.assertIn("version: 0 is not 1 (--tuple-version)", self.load([pair], status=1).stderr)
+        self.assertEqual(json.loads(self.load([pair], "--tuple-version", "0").stdout)["imported"], 1)
+        self.assertEqual(self.export("--tuple-version", "0").stdout.splitlines(), [pair])
+
+    # Example 2 of the tuple layer's: there is no priority below 0 here, and none is made up.
+    def test_a_golden_key_with_a_priority_that_cannot_be_carried(self):
+        key = "02717565756500" "1501" "02676300" "0200" "14" "13fe" "0100"
+        self.assertEqual(pack("queue", 1, "gc", "", 0, -1, b"").hex(), key)
+        refused = self.load([line(bytes.fromhex(key))], status=1)
+        self.assertIn("line 1: priority: -1 is outside 0 to 4294967295", refused.stderr)
+        self.assertEqual(json.loads(refused.stdout)["imported"], 0)
+        self.assertEqual(self.export().stdout, "")
+
     def test_a_jobs_own_key(self):
         now = int(time.time() * 1000)
         ident = self.client.call("ENQUEUE", "gc", b"\x00p", "SPACE", "b1", "PRIORITY", "7", "AT", now + 3_600_000)
