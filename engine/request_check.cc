@@ -111,6 +111,7 @@ Error CheckJob(const EnqueueRequest& job, uint64_t payload_max) {
   VESTQ_RETURN_IF_ERROR(CheckLease("LEASE", job.lease));
   VESTQ_RETURN_IF_ERROR(CheckSpan("EXPIRE", job.expire, Duration(0), limits::kDelayMax));
   if (job.keep) VESTQ_RETURN_IF_ERROR(CheckSpan("KEEP", *job.keep, Duration(0), limits::kDelayMax));
+  VESTQ_RETURN_IF_ERROR(CheckSpan("WAIT", job.wait, Duration(0), limits::kBlockMax));
   return CheckExtras(job);
 }
 
@@ -209,6 +210,8 @@ Error CheckQueueSet(const QueueSetRequest& request) {
       CheckOptional("space-weight", set.space_weight, 1, limits::kSpaceWeightMax));
   VESTQ_RETURN_IF_ERROR(
       CheckOptional("ageing", set.ageing, limits::kAgeingMin, limits::kAgeingMax));
+  VESTQ_RETURN_IF_ERROR(CheckOptional("max-jobs", set.max_jobs, 0, limits::kMaxJobsMost));
+  VESTQ_RETURN_IF_ERROR(CheckOptional("max-bytes", set.max_bytes, 0, limits::kMaxBytesMost));
   if (!set.adaptive) return Error::Ok();
   VESTQ_RETURN_IF_ERROR(CheckNumber("adaptive min", set.adaptive->min, 1, limits::kConcurrencyMax));
   VESTQ_RETURN_IF_ERROR(CheckNumber("adaptive max", set.adaptive->max, 1, limits::kConcurrencyMax));
@@ -243,9 +246,10 @@ Error CheckSchedule(const ScheduleRequest& request, uint64_t payload_max) {
   VESTQ_RETURN_IF_ERROR(CheckScheduleName(request.name));
   if (request.op != ScheduleOp::kSet) return Error::Ok();
   const EnqueueRequest& job = request.job;
-  if (job.when != EnqueueRequest::When::kNow || job.unique_replace || !job.after.empty()) {
+  const bool later = job.when != EnqueueRequest::When::kNow || job.wait > Duration(0);
+  if (later || job.unique_replace || !job.after.empty()) {
     return Error(ErrorCode::kSyntax,
-                 "options DELAY, AT, REPLACE and AFTER do not go with SCHEDULE SET");
+                 "options DELAY, AT, REPLACE, AFTER and WAIT do not go with SCHEDULE SET");
   }
   if (request.timing.kind == keycodec::ScheduleKind::kEvery) {
     VESTQ_RETURN_IF_ERROR(

@@ -83,6 +83,8 @@ std::vector<Edge> JobEdges() {
                             VESTQ_SET(R, r->lease = v)));
   edges.push_back(
       SpanOf<R>("EXPIRE", Duration(0), most, "0 to 36500d", VESTQ_SET(R, r->expire = v)));
+  edges.push_back(
+      SpanOf<R>("WAIT", Duration(0), limits::kBlockMax, "0 to 36500d", VESTQ_SET(R, r->wait = v)));
   edges.push_back(SpanOf<R>("KEEP", Duration(0), most, "0 to 36500d", VESTQ_SET(R, r->keep = v)));
   edges.push_back(SpanOf<R>("FOR", Duration(0), most, "0 to 36500d",
                             VESTQ_SET(R, r->unique_key = "k"; r->unique_window = v)));
@@ -238,6 +240,10 @@ std::vector<Edge> OptionEdges() {
                         [n](Q* r, int64_t v) { r->set.space_weight = n(v); }));
   edges.push_back(SpanOf<Q>("ageing", limits::kAgeingMin, limits::kAgeingMax, "100ms to 365d",
                             VESTQ_SET(Q, r->set.ageing = v)));
+  edges.push_back(Of<Q>("max-jobs", 0, int64_t{1} << 48, "0 to 281474976710656",
+                        VESTQ_SET(Q, r->set.max_jobs = static_cast<uint64_t>(v))));
+  edges.push_back(Of<Q>("max-bytes", 0, int64_t{1} << 56, "0 to 72057594037927936",
+                        VESTQ_SET(Q, r->set.max_bytes = static_cast<uint64_t>(v))));
   edges.push_back(
       Of<Q>("adaptive min", 1, limits::kConcurrencyMax, "1 to 1000000", [n](Q* r, int64_t v) {
         r->set.adaptive = Bounds{n(v), 1'000'000};
