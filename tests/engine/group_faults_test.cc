@@ -90,7 +90,7 @@ TEST_P(GroupBeside, IsInTheOrderOfItsStream) {
 TEST_P(GroupBeside, HasItsLimits) {
   GroupRequest many;
   for (size_t i = 0; i <= limits::kGroupCommandsMax; ++i) AddSet(&many, "k", "v");
-  EXPECT_EQ(Outcome(&many), "- RANGE a group of 10001 commands is outside 0 to 10000");
+  EXPECT_EQ(Outcome(&many), "- RANGE number of commands of a group 10001 is outside 0 to 10000");
   GroupRequest large;
   const std::string megabyte(size_t{1} << 20, 'x');
   for (int i = 0; i < 4; ++i) AddSet(&large, "k" + std::to_string(i), megabyte);

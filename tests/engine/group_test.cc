@@ -138,7 +138,7 @@ TEST_P(Group, ErrorsNameTheMember) {
     AddSet(&group, "k", "v");
     AddJob(&group, "q")->when = EnqueueRequest::When::kAt;
     static_cast<EnqueueRequest*>(group.members[1].get())->at = WallTime(limits::kKeyTimeMsMax + 1);
-    EXPECT_EQ(Outcome(&group), "1 RANGE the job would vest after the last time a key can hold");
+    EXPECT_EQ(Outcome(&group), "1 RANGE AT 281474976710656 is outside 0 to 281474976710655");
   }
   {
     GroupRequest group;

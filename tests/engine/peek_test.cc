@@ -17,7 +17,7 @@ using ::testing::SizeIs;
 
 class Peek : public ::testing::Test {
  protected:
-  Peek() : world_(Options()) { world_.Open(); }
+  explicit Peek(const WorldOptions& options = Options()) : world_(options) { world_.Open(); }
 
   static WorldOptions Options() { return WorldOf(3); }
   JobId Put(const std::string& queue, const std::string& space, uint16_t core,
@@ -298,13 +298,25 @@ TEST_F(Peek, ALeasedCursorEndsWithARestart) {
   EXPECT_THAT(All(JobState::kLeased, 3), SizeIs(10));
 }
 
-TEST_F(Peek, APageHoldsEightMebibytesOfPayloadsButAlwaysOneJob) {
+// With memory that allows payloads longer than a page.
+class PeekOfLongJobs : public Peek {
+ protected:
+  PeekOfLongJobs() : Peek(Large()) {}
+  static WorldOptions Large() {
+    WorldOptions options = Options();
+    options.memory = uint64_t{160} << 20;
+    return options;
+  }
+};
+
+TEST_F(PeekOfLongJobs, APageHoldsEightMebibytesOfPayloadsButAlwaysOneJob) {
   std::set<JobId> ids;
   for (int i = 0; i < 30; ++i) {
     EnqueueRequest request;
     request.queue = "q";
     request.payload.assign(i == 7 ? size_t{9} << 20 : size_t{1} << 20, 'x');
     world_.Run(&request, static_cast<uint16_t>(i % 3));
+    ASSERT_TRUE(request.error.ok()) << request.error.ToString();
     ids.insert(request.id);
   }
   std::map<JobId, int> seen;

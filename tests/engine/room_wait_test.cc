@@ -311,8 +311,8 @@ TEST_P(RoomWait, OneThatWaitsHoldsUpItsStream) {
 }
 
 TEST_P(RoomWait, PayloadsThatWaitAreBounded) {
-  MaxBytes(uint64_t{4} << 20);
-  ASSERT_TRUE(Enqueue(Bytes(size_t{4} << 20)).ok());
+  MaxBytes(uint64_t{2} << 20);
+  ASSERT_TRUE(Enqueue(Bytes(size_t{2} << 20)).ok());
   // A sixteenth of 32 MiB.
   const auto half = [](EnqueueRequest* r) { r->payload.assign(900 << 10, 'x'); };
   auto first = Wait(half);
@@ -323,7 +323,7 @@ TEST_P(RoomWait, PayloadsThatWaitAreBounded) {
   EXPECT_THAT(third->request.error.text(), HasSubstr("at most 2097152 may"));
   OneLess();
   EXPECT_TRUE(first->taken() && second->taken());
-  auto alone = Wait([](EnqueueRequest* r) { r->payload.assign(size_t{3} << 20, 'x'); });
+  auto alone = Wait([](EnqueueRequest* r) { r->payload.assign(size_t{2} << 20, 'x'); });
   EXPECT_FALSE(alone->done) << "one may wait whatever its size";
 }
 
