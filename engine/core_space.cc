@@ -134,6 +134,12 @@ void Core::Impl::Probe(SpaceProbe* probe) {
   }
   if (limited && !alone_) std::atomic_thread_fence(std::memory_order_seq_cst);  // as GiveSlots
   if (SpaceMayHave(queue, probe->space)) {
+    if (!queue->cursor.may_find() && MayHide(*queue, probe->space)) {
+      // Nothing tells LEASEs to come here while only what is held is hidden: so the space is taken in, and what it has
+      // read. Else they and their probe would send each other for ever.
+      LookUpSpace(queue, probe->space);
+      PublishHead(queue);
+    }
     probe->fired = true;
     if (probe->origin != id_) return SendHome(probe);
     // Not at once: its LEASE is just being put to wait.

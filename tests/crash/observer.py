@@ -96,7 +96,9 @@ class Observer:
 
     def room(self):
         """No more than fits has survived."""
-        info = self.infos([mix.TIGHT])[mix.TIGHT]
+        info = self.infos([mix.TIGHT]).get(mix.TIGHT)
+        if info is None:
+            return  # lost with all that was not synced; whether it may be, the judge of options says
         jobs = sum(info[state] for state in ("ready", "scheduled", "waiting", "leased"))
         check(jobs <= mix.MAX_JOBS and info["unfinished-bytes"] <= mix.MAX_BYTES,
               f"{jobs} jobs of {info['unfinished-bytes']} bytes stand in {mix.TIGHT} after a cut")
