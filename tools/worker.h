@@ -110,7 +110,7 @@ class Worker {
   void CheckKept(const Slot& slot);
   // A question whose answer is awaited before leaving.
   void Ask(const std::vector<std::string_view>& command,
-           std::function<void(const redisReply& reply)> answer);
+           std::function<void(const redisReply* reply)> answer);
   void Free(Slot* slot);
   void OnSignal(uint32_t signal);
   void Stop();

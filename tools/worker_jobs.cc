@@ -126,12 +126,12 @@ void Worker::LogTold(const Slot& slot, const redisReply& reply) {
 }
 
 void Worker::Ask(const std::vector<std::string_view>& command,
-                 std::function<void(const redisReply& reply)> answer) {
+                 std::function<void(const redisReply* reply)> answer) {
   if (!telling_.up()) return;
   ++asking_;
   telling_.Send(command, [this, answer = std::move(answer)](const redisReply* reply) {
     --asking_;
-    if (reply != nullptr) answer(*reply);
+    answer(reply);
   });
 }
 
@@ -141,8 +141,10 @@ void Worker::OnOver(const Slot& slot) {
                   slot.verdict.words[0],
                   slot.unsure ? "the unanswered one was carried out, or it was lost"
                               : "ended by the command itself, cancelled, revoked or expired");
-  Ask({"JOB", slot.id}, [text](const redisReply& reply) {
-    const redisReply* const state = FindInMap(reply, "state");
+  if (!telling_.up()) return spdlog::info("{}", text);
+  Ask({"JOB", slot.id}, [text](const redisReply* reply) {
+    if (reply == nullptr) return spdlog::info("{}", text);
+    const redisReply* const state = FindInMap(*reply, "state");
     spdlog::info("{}; the job is {} now", text,
                  state == nullptr ? "gone (done, or cancelled)" : ReplyText(*state));
   });
@@ -151,8 +153,8 @@ void Worker::OnOver(const Slot& slot) {
 void Worker::CheckKept(const Slot& slot) {
   if (result_checked_) return;
   result_checked_ = true;
-  Ask({"JOB", slot.id}, [id = slot.id](const redisReply& reply) {
-    if (reply.type != REDIS_REPLY_NIL) return;
+  Ask({"JOB", slot.id}, [id = slot.id](const redisReply* reply) {
+    if (reply == nullptr || reply->type != REDIS_REPLY_NIL) return;
     spdlog::warn(
         "job {}: its result is dropped, the job is not kept: enqueue it with --keep, or queue set "
         "keep= (said once)",

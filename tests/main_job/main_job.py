@@ -231,7 +231,7 @@ class MainJob:
             for ident, attempt, what in worker.events:
                 if what == "started":
                     starts.setdefault(ident, []).append(attempt)
-                elif "lease lost" in what or "unanswered" in what:
+                elif "lease lost" in what or "lease was over" in what or "unanswered" in what:
                     endings.setdefault((ident, attempt), what)
                     ended.add((ident, attempt))
                 else:
