@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "engine/handling_request.h"
+#include "tests/engine/complete_all.h"
 #include "tests/engine/world_fixture.h"
 
 namespace vestq {
@@ -56,29 +57,12 @@ class Drained : public ::testing::Test {
       ASSERT_TRUE(many.error.ok()) << many.error.ToString();
     }
   }
-  // Leases and completes so many.
-  void Drain(size_t jobs) {
-    while (jobs > 0) {
-      const auto leased = world_.Lease("q", static_cast<uint32_t>(std::min(jobs, kMany)));
-      ASSERT_FALSE(leased.empty());
-      jobs -= leased.size();
-      std::vector<std::unique_ptr<CompleteRequest>> ends;
-      const auto done = std::make_unique<bool[]>(leased.size());
-      for (size_t i = 0; i < leased.size(); ++i) {
-        ends.push_back(std::make_unique<CompleteRequest>());
-        ends[i]->receipt = leased[i].receipt;
-        world_.Start(ends[i].get(), &done[i]);
-      }
-      world_.Settle();
-      for (size_t i = 0; i < ends.size(); ++i) ASSERT_TRUE(done[i] && ends[i]->error.ok());
-    }
-  }
   // The case's step 1: a job comes and goes, a hundred times; and as many LEASEs of the empty queue.
   Work LittleWork() {
     const Work before = Now();
     for (int i = 0; i < 100; ++i) {
       Put(1);
-      Drain(1);
+      CompleteAll(&world_, "q", 1);
       EXPECT_THAT(world_.Lease("q"), IsEmpty());
     }
     return Since(before);
@@ -88,7 +72,7 @@ class Drained : public ::testing::Test {
     std::vector<Work> out;
     for (int i = 0; i < 10; ++i) {
       const Work before = Now();
-      Drain(kJobs / 10);
+      CompleteAll(&world_, "q", kJobs / 10);
       out.push_back(Since(before));
     }
     return out;
@@ -119,7 +103,7 @@ TEST_F(Drained, AQueueThatWasFullIsAsGoodAsNew) {
 
 TEST_F(Drained, ARestartAfterTheDrainStartsAtOnce) {
   Put(kJobs);
-  Drain(kJobs);
+  CompleteAll(&world_, "q", kJobs);
   world_.Kill();
   world_.Open();
   world_.Settle();

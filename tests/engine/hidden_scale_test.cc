@@ -77,6 +77,23 @@ class ManySpaces : public ::testing::TestWithParam<uint16_t> {
     world_.Open();
     world_.Settle();
   }
+  // The job of a LEASE that waits until `event`, and no longer.
+  LeasedJob WokenBy(const std::function<void()>& event) {
+    LeaseRequest waits;
+    waits.queues = {"q"};
+    waits.wait = true;
+    bool done = false;
+    world_.Start(&waits, &done, AnyCore());
+    world_.Settle();
+    EXPECT_FALSE(done);
+    event();
+    world_.Settle();
+    EXPECT_TRUE(done);
+    EXPECT_THAT(waits.jobs, SizeIs(1));
+    if (waits.jobs.empty()) return {};
+    EXPECT_EQ(left_.erase(waits.jobs[0].receipt.id), 1u);
+    return std::move(waits.jobs[0]);
+  }
   void SetQueue(const std::function<void(QueueSetRequest*)>& with) {
     QueueSetRequest request;
     request.queue = "q";
@@ -167,17 +184,7 @@ TEST_P(ManySpaces, APausedQueueGivesNothingAndAllOfItWhenItGoesOn) {
   SetQueue([](QueueSetRequest* r) { r->pause = true; });
   EXPECT_THAT(Drain(10), IsEmpty());
   Fill(500);
-  LeaseRequest waits;
-  waits.queues = {"q"};
-  waits.wait = true;
-  bool done = false;
-  world_.Start(&waits, &done, AnyCore());
-  world_.Settle();
-  ASSERT_FALSE(done);
-  SetQueue([](QueueSetRequest* r) { r->resume = true; });
-  ASSERT_TRUE(done);
-  ASSERT_THAT(waits.jobs, SizeIs(1));
-  EXPECT_EQ(left_.erase(waits.jobs[0].receipt.id), 1u);
+  WokenBy([this] { SetQueue([](QueueSetRequest* r) { r->resume = true; }); });
   Drain(100);
   EXPECT_THAT(left_, IsEmpty());
 }
@@ -193,18 +200,7 @@ TEST_P(ManySpaces, PausedSpacesAreLeftOutAndGoOnByThemselvesOrByCommand) {
   Restart();
   Drain(20);
   EXPECT_THAT(left_, SizeIs(8));
-  LeaseRequest waits;
-  waits.queues = {"q"};
-  waits.wait = true;
-  bool done = false;
-  world_.Start(&waits, &done, AnyCore());
-  world_.Settle();
-  ASSERT_FALSE(done);
-  world_.Advance(Seconds(21));
-  world_.Settle();
-  ASSERT_TRUE(done) << "its pause is over";
-  EXPECT_EQ(waits.jobs.at(0).space, Name(7));
-  left_.erase(waits.jobs[0].receipt.id);
+  EXPECT_EQ(WokenBy([this] { world_.Advance(Seconds(21)); }).space, Name(7)) << "its pause is over";
   for (const int i : {1, 100, 299}) SetSpace(Name(i), [](SpaceSetRequest* r) { r->resume = true; });
   Drain(1);
   EXPECT_THAT(left_, IsEmpty());
@@ -221,18 +217,7 @@ TEST_P(ManySpaces, EachKeepsToItsRate) {
   for (int second = 0; second < 4; ++second) {
     std::map<std::string, size_t> turns;
     if (second > 0) {
-      LeaseRequest waits;
-      waits.queues = {"q"};
-      waits.wait = true;
-      bool done = false;
-      world_.Start(&waits, &done, AnyCore());
-      world_.Settle();
-      ASSERT_FALSE(done);
-      world_.Advance(Milliseconds(1001));
-      world_.Settle();
-      ASSERT_TRUE(done) << "a token is due";
-      EXPECT_EQ(left_.erase(waits.jobs.at(0).receipt.id), 1u);
-      ++turns[waits.jobs[0].space];
+      ++turns[WokenBy([this] { world_.Advance(Milliseconds(1001)); }).space];  // a token is due
     }
     for (const auto& [space, payloads] : Drain(second % 2 == 0 ? 1 : 30))
       turns[space] += payloads.size();

@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "engine/handling_request.h"
+#include "tests/engine/complete_all.h"
 #include "tests/engine/world_fixture.h"
 
 namespace vestq {
@@ -54,23 +55,6 @@ class NoScan : public ::testing::Test {
       ASSERT_TRUE(many.error.ok()) << many.error.ToString();
     }
   }
-  void CompleteAll(const std::string& queue, size_t jobs, const std::string& result = "") {
-    while (jobs > 0) {
-      const auto leased = world_.Lease(queue, static_cast<uint32_t>(std::min(jobs, kMany)));
-      ASSERT_FALSE(leased.empty());
-      jobs -= leased.size();
-      std::vector<std::unique_ptr<CompleteRequest>> ends;
-      const auto done = std::make_unique<bool[]>(leased.size());
-      for (size_t i = 0; i < leased.size(); ++i) {
-        ends.push_back(std::make_unique<CompleteRequest>());
-        ends[i]->receipt = leased[i].receipt;
-        ends[i]->result = result;
-        world_.Start(ends[i].get(), &done[i]);
-      }
-      world_.Settle();
-      for (size_t i = 0; i < ends.size(); ++i) ASSERT_TRUE(done[i] && ends[i]->error.ok());
-    }
-  }
 
   World world_;
 };
@@ -104,9 +88,9 @@ TEST_F(NoScan, KeptResultsGoOneAndAll) {
   constexpr size_t kJobs = 10'000;
   const auto keep = [](Duration d) { return [d](EnqueueRequest* r) { r->keep = d; }; };
   PutMany(kJobs, keep(Hours(1)));
-  CompleteAll("q", kJobs, "result");
+  CompleteAll(&world_, "q", kJobs, "result");
   PutMany(1, keep(Seconds(10)));
-  CompleteAll("q", 1, "soon");
+  CompleteAll(&world_, "q", 1, "soon");
   ASSERT_EQ(world_.Counts("q").done, static_cast<int64_t>(kJobs + 1));
   EXPECT_LE(TouchedAfter(Seconds(11)), kBounded);
   EXPECT_EQ(world_.Counts("q").done, static_cast<int64_t>(kJobs));
@@ -138,7 +122,7 @@ TEST_F(NoScan, UniqueWindowsRunOutOneAndAll) {
   };
   for (size_t i = 0; i < kJobs; ++i) put(std::to_string(i), Hours(1));
   put("soon", Seconds(10));
-  CompleteAll("q", kJobs + 1);
+  CompleteAll(&world_, "q", kJobs + 1);
   EXPECT_LE(TouchedAfter(Seconds(11)), kBounded);
   put("soon", Seconds(10));
   EXPECT_EQ(world_.Counts("q").ready, 1) << "the key is free again";
